@@ -1,6 +1,7 @@
 #include "api/audit_trail.h"
 
 #include <array>
+#include <cctype>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -48,6 +49,30 @@ json named_body(const Request& request) {
   return body && body->is_object() ? *std::move(body) : json::object();
 }
 
+// The name of the project in a bundle, which is a JSON text of the body. Empty: not found. Reads no
+// more than the bundle's beginning, and does not parse it.
+std::string project_in_bundle(std::string_view body) {
+  body = body.substr(0, max_named_body_bytes);
+  const auto behind = [](std::string_view text, std::string_view key) -> std::string_view {
+    for (auto at = text.find(key); at != std::string_view::npos; at = text.find(key, at + 1)) {
+      auto rest = text.substr(at + key.size());
+      while (!rest.empty() && (rest.front() == '\\' || rest.front() == '"')) rest.remove_prefix(1);
+      const bool is_word = at > 0 &&
+                           (std::isalnum(static_cast<unsigned char>(text[at - 1])) != 0) &&
+                           !text.substr(0, at).ends_with("\\n");
+      if (!is_word && rest.starts_with(':')) return rest.substr(1);
+    }
+    return {};
+  };
+  auto name = behind(behind(body, "project"), "name");
+  while (!name.empty() && std::string_view(" \\\"'").find(name.front()) != std::string_view::npos) {
+    name.remove_prefix(1);
+  }
+  name = name.substr(0, name.find_first_of("\\\"',}"));
+  while (name.ends_with(' ')) name.remove_suffix(1);
+  return std::string(name);
+}
+
 void name_object(store::AuditEntry& entry, const Call& call) {
   // The names in the path come first, because they identify the object.
   for (const auto& [name, value] : call.parameters.values) add(entry.object, name, value);
@@ -57,6 +82,9 @@ void name_object(store::AuditEntry& entry, const Call& call) {
     return text.empty() ? std::string(call.request.parameter(name).value_or("")) : text;
   };
   for (const std::string_view name : names) add(entry.object, name, find(name));
+  if (call.operation.id == "importProject") {
+    add(entry.object, "project", project_in_bundle(call.request.body));
+  }
   if (call.operation.id == "deprecatePassword_2_0") {
     // In this operation alone, a `userId` of the body is a user of the organisation.
     add(entry.object, "userId", find("userId"));
@@ -64,6 +92,51 @@ void name_object(store::AuditEntry& entry, const Call& call) {
     entry.subject_user = cut(find("userId"));
     entry.subject_session = cut(find("sessionId"));
   }
+}
+
+// How the request names its project: the first of these names that it has.
+store::AuditedProject project_named_by(const Call& call) {
+  using By = store::AuditedProject::By;
+  if (call.operation.id == "importProject") {
+    return {By::name, project_in_bundle(call.request.body)};
+  }
+  static constexpr auto in_path =
+      std::to_array<std::pair<std::string_view, By>>({{"flowId", By::flow},
+                                                      {"endpointId", By::endpoint},
+                                                      {"connectionId", By::connection},
+                                                      {"lexiconId", By::lexicon},
+                                                      {"knowledgeStoreId", By::knowledge_store},
+                                                      {"taskId", By::job},
+                                                      {"deadLetterId", By::dead_letter},
+                                                      {"scheduleId", By::schedule},
+                                                      {"URLToken", By::url_token}});
+  for (const auto& [name, by] : in_path) {
+    if (const auto value = call.parameters[name]; !value.empty()) return {by, std::string(value)};
+  }
+  for (const auto* name : {"outputId", "receiptId"}) {
+    const auto value = call.parameters[name].substr(0, model::id_length);
+    if (!value.empty()) return {By::output, std::string(value)};
+  }
+  const json body = named_body(call.request);
+  const auto named = [&](std::string_view name) {
+    auto text = text_of(body, name);
+    return text.empty() ? std::string(call.request.parameter(name).value_or("")) : text;
+  };
+  // The object names it already.
+  if (!call.parameters["projectId"].empty() || !named("projectId").empty()) return {};
+  if (auto token = named("URLToken"); !token.empty()) return {By::url_token, std::move(token)};
+  // An operator may leave out the name of the only project.
+  const bool is_of_project = call.operation.credential == Credential::basic &&
+                             call.operation.role != Role::member &&
+                             !is_of_organisation(call.operation.role);
+  if (!is_of_project) return {};
+  const auto& principal = *call.principal;
+  if (principal.has(call.operation.role)) return {By::only_one, ""};
+  std::vector<std::string> mine;
+  for (const auto& [id, roles] : principal.project_roles) {
+    if (holds(roles, call.operation.role)) mine.push_back(id);
+  }
+  return mine.size() == 1 ? store::AuditedProject{By::id, mine.front()} : store::AuditedProject{};
 }
 
 std::string route_of(const Operation& operation) {
@@ -135,11 +208,15 @@ void AuditTrail::begin(const Call& call, const std::string& trace_id, Begun begu
   store::AuditEntry entry = entry_of(call);
   entry.id = model::new_id();
   entry.trace_id = trace_id;
-  audit_.begin(std::move(entry), [begun = std::move(begun)](Result<store::AuditEntry> stored) {
-    if (stored) return begun(*std::move(stored));
-    begun(model::fail(model::Errc::unavailable,
-                      "the audit trail can't be written, so nothing was done; try again later"));
-  });
+  audit_.begin(
+      std::move(entry),
+      [begun = std::move(begun)](Result<store::AuditEntry> stored) {
+        if (stored) return begun(*std::move(stored));
+        begun(
+            model::fail(model::Errc::unavailable,
+                        "the audit trail can't be written, so nothing was done; try again later"));
+      },
+      project_named_by(call));
 }
 
 void AuditTrail::end(store::AuditEntry entry, int status) {

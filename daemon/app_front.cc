@@ -53,11 +53,12 @@ void log_lockout(std::string_view what, std::string_view address) {
 
 void log_audit(const store::AuditEntry& entry) {
   log::info("audit", {{"actor", entry.actor},
-                      {"credential", entry.credential},
+                      {"signedInBy", entry.credential},  // its kind and id
                       {"clientAddress", entry.address},
                       {"operation", entry.operation},
                       {"route", entry.route},
                       {"object", entry.object},
+                      {"projectId", entry.project_id},
                       {"status", entry.status},
                       {"traceId", entry.trace_id}});
 }

@@ -13,18 +13,60 @@ namespace conversed::store {
 
 namespace {
 
+std::filesystem::path store_file(const StoreSettings& settings) {
+  return settings.data_dir / "store.db";
+}
+
+model::Error another_key(const StoreSettings& settings) {
+  const auto key =
+      settings.master_key.empty() ? settings.data_dir / "master.key" : settings.master_key;
+  return {Errc::conflict, "the master key " + key.string() +
+                              " is not the one that this store's secrets are sealed with"};
+}
+
+std::optional<std::int64_t> known_key(Connection& connection) {
+  return connection.value<std::int64_t>("SELECT value FROM meta WHERE name = 'key'");
+}
+
+bool has_another_key(Connection& connection, const Sealer& sealer) {
+  const auto known = known_key(connection);
+  return known && !sealer.has_key(*known);
+}
+
+void note_key(Connection& connection, const Sealer& sealer) {
+  connection.run("INSERT INTO meta (name, value) VALUES ('key', :v)", sealer.fingerprint());
+}
+
 // All daemons on a store need the same key: otherwise they could not read each other's secrets.
 Result<void> check_key(Connection& connection, const Sealer& sealer) {
   connection.begin();
-  const auto known = connection.value<std::int64_t>("SELECT value FROM meta WHERE name = 'key'");
-  if (!known) {
-    connection.run("INSERT INTO meta (name, value) VALUES ('key', :v)", sealer.fingerprint());
-  }
+  const auto known = known_key(connection);
+  if (!known) note_key(connection, sealer);
   connection.commit();
   if (!known || sealer.has_key(*known)) return {};
   return fail(Errc::conflict,
               "the store was made with another master.key: copy that file from the data_dir of a "
               "daemon that uses the store");
+}
+
+// A store of a file may have no secret yet, or may be of an older program, which noted no key.
+Result<void> check_key_of_file(Connection& connection, const StoreSettings& settings,
+                               const Sealer& sealer) {
+  const bool refuses = settings.wrong_key == StoreSettings::WrongKey::refused;
+  if (!refuses || !has_another_key(connection, sealer)) return {};
+  return fail(another_key(settings));
+}
+
+// The next start does it if this one can't: a start must not depend on a store that can be written.
+void note_key_of_file(Connection& connection, const Sealer& sealer) {
+  if (known_key(connection)) return;
+  connection.begin();
+  try {
+    note_key(connection, sealer);
+    connection.commit();
+  } catch (const SqlError&) {
+    connection.rollback();
+  }
 }
 
 // A store without its key is an operator's mistake, and a new key would hide it. So would a
@@ -74,7 +116,7 @@ struct Store::Opened {
 };
 
 Result<Store::Opened> Store::open_in_file(const StoreSettings& settings) {
-  const auto file = settings.data_dir / "store.db";
+  const auto file = store_file(settings);
   std::error_code ignored;
   auto sealer = open_sealer(settings, std::filesystem::exists(file, ignored));
   if (!sealer) return fail(sealer.error());
@@ -83,6 +125,10 @@ Result<Store::Opened> Store::open_in_file(const StoreSettings& settings) {
                                   .busy_timeout = settings.busy_timeout,
                                   .go_on = settings.go_on});
   if (!database) return fail(database.error());
+  auto checked = with_errors((*database)->writer(), [&](Connection& connection) -> Result<void> {
+    return check_key_of_file(connection, settings, *sealer);
+  });
+  if (!checked) return fail(checked.error());
   return Opened{*std::move(database), *std::move(sealer)};
 }
 
@@ -94,9 +140,8 @@ Result<Store::Opened> Store::open_in_postgres(const StoreSettings& settings) {
                                   .go_on = settings.go_on});
   if (!database) return fail(database.error());
   Connection& connection = (*database)->writer();
-  auto used = with_errors(connection, [](Connection& writer) -> Result<bool> {
-    return writer.value<std::int64_t>("SELECT value FROM meta WHERE name = 'key'").has_value();
-  });
+  auto used = with_errors(
+      connection, [](Connection& writer) -> Result<bool> { return known_key(writer).has_value(); });
   if (!used) return fail(used.error());
   auto sealer = open_sealer(settings, *used);
   if (!sealer) return fail(sealer.error());
@@ -109,6 +154,7 @@ Result<Store::Opened> Store::open_in_postgres(const StoreSettings& settings) {
 Store::Store(Opened opened, const StoreSettings& settings, const model::Clock& clock)
     : sealer_(std::move(opened.sealer)),
       database_(std::move(opened.database)),
+      file_(settings.postgres ? std::filesystem::path() : store_file(settings)),
       timer_clock_(settings.committer.timer_clock == nullptr ? clock
                                                              : *settings.committer.timer_clock),
       pulse_(std::move(opened.pulse)),
@@ -151,17 +197,26 @@ Result<void> Store::begin(const StoreSettings& settings) {
   if (!indexed) return indexed;
   const auto secrets = key_rotation_.check();
   if (!secrets) return fail(secrets.error());
-  const bool is_wrong = secrets->unreadable > 0 && secrets->opened == 0;
-  if (is_wrong && settings.wrong_key == StoreSettings::WrongKey::refused) {
-    const auto key =
-        settings.master_key.empty() ? settings.data_dir / "master.key" : settings.master_key;
-    return fail(Errc::conflict, "the master key " + key.string() +
-                                    " is not the one that this store's secrets are sealed with");
+  const bool opens_none = secrets->unreadable > 0 && secrets->opened == 0;
+  if (opens_none && settings.wrong_key == StoreSettings::WrongKey::refused) {
+    return fail(another_key(settings));
+  }
+  // Only a key that opens all secrets is known to be the store's.
+  if (!settings.postgres && secrets->unreadable == 0) {
+    auto noted = with_errors(database_->writer(), [&](Connection& connection) {
+      note_key_of_file(connection, sealer_);
+    });
+    if (!noted) return noted;
   }
   if (watch_) {
     if (auto watching = watch_->start(); !watching) return watching;
   }
-  unreadable_secrets_ = secrets->unreadable;
+  auto of_another_key = with_errors(database_->writer(), [&](Connection& connection) {
+    return has_another_key(connection, sealer_);
+  });
+  if (!of_another_key) return fail(of_another_key.error());
+  // The note of the key counts as a secret.
+  unreadable_secrets_ = secrets->unreadable + (*of_another_key ? 1 : 0);
   committer_.start();
   return {};
 }
@@ -176,6 +231,14 @@ Result<void> Store::forget_writers() {
 
 bool Store::healthy() const {
   return committer_.healthy() && (!pulse_ || pulse_->answers());
+}
+
+std::string Store::failure() const {
+  if (healthy()) return {};
+  if (committer_.healthy()) return "the database server does not answer";
+  auto failure = committer_.last_failure();
+  if (!file_.empty()) failure = file_.string() + ": " + failure;
+  return failure;
 }
 
 }  // namespace conversed::store

@@ -63,10 +63,11 @@ class Store {
  public:
   // Opens the store. If there is neither store nor key, makes both. Refuses, with the errors of
   // Database and Sealer: a newer schema, a key file that others can read, a store without its key,
-  // a `master_key` that lacks a key of the data folder's own file; with `conflict`: a store none of
-  // whose secrets the key opens (unless it is `counted`), or a store in PostgreSQL that was made
-  // with another key. `clock` must outlive the Store. Kept by:
-  // StoreLife.StoreWithoutItsKeyIsRefused, KeyRotationTest.StoreOfAnotherKeyIsRefused.
+  // a `master_key` that lacks a key of the data folder's own file; with `conflict`, unless it is
+  // `counted`: a store that was made with another key, or none of whose secrets the key opens.
+  // `clock` must outlive the Store.
+  // Kept by: StoreLife.StoreWithoutItsKeyIsRefused, StoreLife.StoreWithoutSecretsHasItsKeyToo,
+  // KeyRotationTest.StoreOfAnotherKeyIsRefused.
   [[nodiscard]] static model::Result<std::unique_ptr<Store>> open(const StoreSettings& settings,
                                                                   const model::Clock& clock);
   Store(const Store&) = delete;
@@ -84,6 +85,9 @@ class Store {
 
   // False while writes fail, and while the server is silent: then reads fail at once.
   [[nodiscard]] bool healthy() const;
+  // Why it is not healthy: the last error, with the file of a store in a file. Contains no secret.
+  // Empty: it is healthy.
+  [[nodiscard]] std::string failure() const;
 
   [[nodiscard]] Committer& committer() { return committer_; }
   [[nodiscard]] Sessions& sessions() { return sessions_; }
@@ -124,6 +128,7 @@ class Store {
 
   Sealer sealer_;
   const std::unique_ptr<Database> database_;
+  const std::filesystem::path file_;  // empty: it is in a server
   const model::Clock& timer_clock_;
   const std::shared_ptr<PostgresPulse> pulse_;  // null: there is no server
   Committer committer_;

@@ -61,7 +61,11 @@ json queue_status(queue::Log& log, const std::vector<MemberView>& members) {
                             {"owner", owner_of(range.partition, members)}});
     }
   }
-  return {{"healthy", ranges.has_value() && log.health().has_value()},
+  const auto health = log.health();
+  return {{"healthy", ranges.has_value() && health.has_value()},
+          {"error", !health   ? json(health.error().message)
+                    : !ranges ? json(ranges.error().message)
+                              : json(nullptr)},
           {"lag", ranges ? json(queue::lag_of(*ranges)) : json(nullptr)},
           {"partitions", std::move(partitions)}};
 }
@@ -77,24 +81,27 @@ json newest_letter(const model::Result<std::string>& id) {
 Result<Response> show_status(const Call& /*call*/, DaemonServices& services) {
   const auto uptime = services.clock.now() - services.options.started_at;
   auto& store = services.store;
+  const auto failure = store.failure();
   const auto members = services.members ? services.members() : std::vector<MemberView>();
-  return ok({{"version", services.options.version},
-             {"startedAt", unix_seconds(services.options.started_at)},
-             {"uptime", std::chrono::duration_cast<std::chrono::seconds>(uptime).count()},
-             {"warnings", services.options.warnings},
-             {"members", member_view_shape()(members)},
-             {"queue", queue_status(services.log, members)},
-             {"store", {{"healthy", store.healthy()}}},
-             {"newestDeadLetter", newest_letter(store.dead_letters().newest_new())},
-             {"counts",
-              {{"appended", services.events.appended()},
-               {"sessionCommits", store.committer().commits()},
-               {"waitingForAnswers", services.pending_replies.size()},
-               {"polls", services.watch.size()},
-               {"deadLetters", figure(store.dead_letters().count_new())},
-               {"pendingDeliveries", figure(store.outbox().pending())},
-               {"pendingCalls", figure(store.calls().pending())},
-               {"inInboxes", figure(store.sessions().in_inboxes())}}}});
+  return ok(
+      {{"version", services.options.version},
+       {"startedAt", unix_seconds(services.options.started_at)},
+       {"uptime", std::chrono::duration_cast<std::chrono::seconds>(uptime).count()},
+       {"warnings", services.options.warnings},
+       {"members", member_view_shape()(members)},
+       {"queue", queue_status(services.log, members)},
+       {"store",
+        {{"healthy", failure.empty()}, {"error", failure.empty() ? json(nullptr) : json(failure)}}},
+       {"newestDeadLetter", newest_letter(store.dead_letters().newest_new())},
+       {"counts",
+        {{"appended", services.events.appended()},
+         {"sessionCommits", store.committer().commits()},
+         {"waitingForAnswers", services.pending_replies.size()},
+         {"polls", services.watch.size()},
+         {"deadLetters", figure(store.dead_letters().count_new())},
+         {"pendingDeliveries", figure(store.outbox().pending())},
+         {"pendingCalls", figure(store.calls().pending())},
+         {"inInboxes", figure(store.sessions().in_inboxes())}}}});
 }
 
 Description describe_status() {
@@ -109,8 +116,10 @@ Description describe_status() {
               {"lag", count},
               {"owner", described("The member that runs its events; null while no member owns it.",
                                   nullable(text(1)))}});
-  const auto queue =
-      object({{"healthy", boolean()}, {"lag", unknown}, {"partitions", list_of(partition)}});
+  const auto queue = object({{"healthy", boolean()},
+                             {"error", described("Why it is not healthy.", nullable(text(1)))},
+                             {"lag", unknown},
+                             {"partitions", list_of(partition)}});
   const auto counts = object({{"appended", count},
                               {"sessionCommits", count},
                               {"waitingForAnswers", count},
@@ -127,7 +136,11 @@ Description describe_status() {
               {"members", described("The daemons that share the store, as of a second ago.",
                                     list_of(member_view_shape().schema()))},
               {"queue", queue},
-              {"store", object({{"healthy", boolean()}})},
+              {"store",
+               object({{"healthy", boolean()},
+                       {"error", described("The last error, with the store's file; null: the store "
+                                           "is healthy.",
+                                           nullable(text(1)))}})},
               {"newestDeadLetter", described("Null: there is no new one.", nullable_id())},
               {"counts", counts}});
   return {.summary = "Get the daemon's state",
@@ -190,19 +203,24 @@ Result<Response> rotate(const Call& /*call*/, DaemonServices& services) {
                            others + "), and then give them the new master.key");
   }
   return from_store(services.store.key_rotation().rotate()).map([](const auto& done) {
-    return ok({{"key", done.key}, {"resealed", done.resealed}});
+    return ok({{"key", done.key},
+               {"resealed", done.resealed},
+               {"replacedKey", done.kept.empty() ? json(nullptr) : json(done.kept.string())}});
   });
 }
 
 Description describe_rotate_key() {
   const auto answer =
       object({{"key", described("The number of the key that seals now.", integer(1))},
-              {"resealed", described("Values that were sealed anew.", integer(0))}});
+              {"resealed", described("Values that were sealed anew.", integer(0))},
+              {"replacedKey", described("The file on the daemon's machine that keeps the replaced "
+                                        "key. Older backups need it. Null: there is none.",
+                                        nullable(text(1)))}});
   return {.summary = "Rotate the master key",
           .details =
               "If it is interrupted, both keys stay, and the next start of the daemon continues. "
               "In a cluster, stop all daemons but one first.",
-          .answers = {json_answer("The old key is removed from the key file.",
+          .answers = {json_answer("The old key has moved to a file beside the key file.",
                                   named("KeyRotation", answer))},
           .errors = {409, 501}};
 }

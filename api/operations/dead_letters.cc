@@ -68,6 +68,11 @@ const Shape<DeadLetter>& letter_shape() {
                   [](const DeadLetter& letter) {
                     return letter.output_seq ? Value() : Value(letter.event.event_id);
                   }},
+                 {"replayable",
+                  described("False: nothing waits for the event any more, so the dead letter can "
+                            "only be discarded.",
+                            boolean()),
+                  &DeadLetter::can_be_replayed},
                  {"outputSeq", nullable(integer(0)), null_if_absent(&DeadLetter::output_seq)},
                  {"traceId", text(),
                   [](const DeadLetter& letter) { return letter.event.trace_id; }}});
@@ -426,8 +431,8 @@ void replay(Call call, SessionServices& services, Reply reply) {
     const auto deliver = [&services, key = letter->key] {
       if (services.deliver) services.deliver(key);
     };
-    auto done =
-        services.store.dead_letters().replay_output(letter->key.project_id, letter->id, deliver);
+    auto done = services.store.dead_letters().replay_output(letter->key.project_id, letter->id,
+                                                            deliver, call.principal->user_id);
     if (!done) return reply.fail(store_error(done.error()));
     return reply.send(json_response(202, {{"_id", letter->id}}));
   }
@@ -443,7 +448,8 @@ void replay(Call call, SessionServices& services, Reply reply) {
 Result<Response> discard(const Call& call, SessionServices& services) {
   auto letter = find_dead_letter(call, services);
   if (!letter) return model::fail(letter.error());
-  return from_store(services.store.dead_letters().discard(letter->key.project_id, letter->id))
+  return from_store(services.store.dead_letters().discard(letter->key.project_id, letter->id,
+                                                          call.principal->user_id))
       .map(no_content);
 }
 

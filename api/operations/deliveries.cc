@@ -121,7 +121,7 @@ Result<Response> list_deliveries(const Call& call, SessionServices& services) {
   if (!limit) return model::fail(limit.error());
   auto after = place_of_delivery(call.request);
   if (!after) return model::fail(after.error());
-  auto reason = reason_filter(call.request);
+  auto reason = reason_filter(call.request, model::Listed::deliveries);
   if (!reason) return model::fail(reason.error());
   auto page = services.store.deliveries().list(*filter, *after, static_cast<std::size_t>(*limit),
                                                services.store.timer_now());
@@ -175,7 +175,7 @@ Result<Response> retry_delivery(const Call& call, SessionServices& services) {
 Result<Response> drop_delivery(const Call& call, SessionServices& services) {
   auto delivery = find_delivery(call, services);
   if (!delivery) return model::fail(delivery.error());
-  auto done = services.store.deliveries().drop(*delivery);
+  auto done = services.store.deliveries().drop(*delivery, call.principal->user_id);
   if (!done) return model::fail(store_error(done.error()));
   if (services.deliver) services.deliver(delivery->key);
   return no_content();
@@ -208,7 +208,7 @@ Description describe_list_deliveries() {
           "first output, then by number. A page may have fewer items than `limit`, even none, "
           "although `next` is set.",
       .parameters =
-          delivery_parameters({page_limit(), reason_parameter(),
+          delivery_parameters({page_limit(), reason_parameter(model::Listed::deliveries),
                                query_parameter("after", "The `next` of the page before.",
                                                text_like("^[a-z0-9]{24}:-?[0-9]{1,15}:[0-9]{1,18}:"
                                                          "([0-9]{1,18}|9223372036854775806)$"))}),
@@ -239,8 +239,9 @@ Description describe_retry_delivery() {
       object({{"_id", text(1)}, {"firstId", described("The output that goes first.", text(1))}});
   return {.summary = "Retry a delivery now",
           .details =
-              "A session's outputs keep their order: its first output is sent now, and the "
-              "others follow. A paused Endpoint gets one try.",
+              "A session's outputs keep their order: its first output is sent now, before those of "
+              "other sessions, and the others follow. An Endpoint that fails or is paused gets one "
+              "try.",
           .answers = {json_answer("The session is due.", named("RetriedDelivery", retried), 202)}};
 }
 
@@ -258,7 +259,8 @@ Description describe_retry_deliveries() {
   return {.summary = "Retry all deliveries that fit",
           .details =
               "Begins a job: it visits the pending outputs of before its beginning, session by "
-              "session, and makes the sessions of those that fit due now. 409 while such a job "
+              "session, and makes the sessions of those that fit due now. An Endpoint that fails "
+              "gets one try; its other outputs follow when it succeeds. 409 while such a job "
               "runs, with its id in `details.taskId`.",
           .parameters = delivery_parameters(),
           .answers = {bulk_job_answer()},

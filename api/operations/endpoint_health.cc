@@ -85,7 +85,8 @@ Description describe_show_health() {
 Description describe_resume_endpoint() {
   return {.summary = "Resume a paused Endpoint",
           .details =
-              "Its outputs are sent again, the first one now. The time of the pause does not "
+              "One of its outputs is tried now. The others follow when it succeeds. The time of "
+              "the pause does not "
               "count as time of `delivery.retry_for`.",
           .answers = {json_answer("The webhook's health.", shown_health_schema())},
           .errors = {409}};

@@ -197,6 +197,17 @@ class ReceiptWaterfall {
     auto& [at, tried, next] = track->second;
     const auto begin = receipt_row_begin(row);
     const json output{{"seq", seq}};
+    const auto done = row.body.value("done", "");
+    if (!done.empty()) {
+      // Only a dropped output has waited until now.
+      if (done == "dropped")
+        wait(tried ? WaitCause::retry : WaitCause::connection, at, begin, output);
+      forget_next_try(seq);
+      steps_.push_back({StepWhat::delivery, WaitCause::none, begin, std::chrono::microseconds(0),
+                        receipt_row_details(row)});
+      track->second = {.at = begin};
+      return;
+    }
     if (tried) {
       wait(WaitCause::retry, at, begin, merged_details(output, next));
     } else {
@@ -215,6 +226,15 @@ class ReceiptWaterfall {
     delivered_ = std::max(delivered_, at);
   }
 
+  // The try that the last one announced is not made.
+  void forget_next_try(std::int64_t seq) {
+    const auto is_try = [&](const ReceiptStep& step) {
+      return step.what == StepWhat::delivery && step.details.value("seq", std::int64_t{0}) == seq;
+    };
+    const auto last = std::find_if(steps_.rbegin(), steps_.rend(), is_try);
+    if (last != steps_.rend()) last->details.erase("next");
+  }
+
   void open_steps() {
     if (receipt_.waits_in_inbox || receipt_.runs) {
       wait_on(next_cause_, at_, std::move(next_details_));
@@ -222,7 +242,10 @@ class ReceiptWaterfall {
       wait_on(WaitCause::collect, at_);
     }
     for (const auto& output : receipt_.outputs) {
-      if (!output.pending) continue;
+      if (!output.pending) {
+        forget_next_try(output.seq);
+        continue;
+      }
       const auto track = tracks_.find(output.seq);
       const auto [at, tried, next] =
           track == tracks_.end() ? Track{.at = output.created_at} : track->second;

@@ -132,6 +132,11 @@ Schema receipt_cause_schema() {
                         C::retry, C::connection, C::output}));
 }
 
+Schema receipt_done_schema() {
+  return described("What the operator `by` did with the output.",
+                   one_of({"dropped", "replayed", "discarded"}));
+}
+
 Schema receipt_step_schema() {
   constexpr auto may = Need::optional;
   const auto unix_ms = described("Unix time in milliseconds.", integer(0));
@@ -197,6 +202,7 @@ Schema receipt_step_schema() {
        may},
       {"status", described("Of HTTP; 0: there was no answer.", integer(0)), may},
       {"error", text(), may},
+      {"done", receipt_done_schema(), may},
       {"answer", described("The first 200 bytes of the answer to a try that failed.", text()), may},
   });
   return named("ReceiptStep", step);

@@ -264,7 +264,7 @@ Result<Response> list_timers(const Call& call, SessionServices& services) {
   if (!limit) return model::fail(limit.error());
   auto after = place_of_timer(call.request);
   if (!after) return model::fail(after.error());
-  auto reason = reason_filter(call.request);
+  auto reason = reason_filter(call.request, model::Listed::timers);
   if (!reason) return model::fail(reason.error());
   const auto page = services.store.timers().list(filter, *after, static_cast<std::size_t>(*limit));
   if (!page) return model::fail(store_error(page.error()));
@@ -458,7 +458,7 @@ Description describe_list_timers() {
                                      text_like("^-?[0-9]{1,15}\\.[a-z0-9-]{0,200}$")),
                      project_parameter(),
                      query_parameter("kind", "Only this kind.", one_of(std::span(kinds))),
-                     reason_parameter(),
+                     reason_parameter(model::Listed::timers),
                      query_parameter("URLToken",
                                      "With `userId` and `sessionId`: only this session.",
                                      url_token()),

@@ -86,7 +86,7 @@ Result<Response> list_sessions(const Call& call, SessionServices& services) {
   if (!page) return model::fail(page.error());
   auto filter = session_filter(call, services, *project);
   if (!filter) return model::fail(filter.error());
-  auto reason = reason_filter(call.request);
+  auto reason = reason_filter(call.request, model::Listed::sessions);
   if (!reason) return model::fail(reason.error());
   const auto found = services.store.sessions().list(project->id, *filter, page->after, page->limit);
   if (!found) return model::fail(store_error(found.error()));
@@ -203,7 +203,7 @@ Description describe_list_sessions() {
           {project_parameter(), query_parameter("userId", "Only this user's.", conversation_name()),
            query_parameter("URLToken", "Only this Endpoint's.", url_token()),
            query_parameter("state", "Only sessions in this state.", one_of({"busy", "idle"})),
-           reason_parameter(),
+           reason_parameter(model::Listed::sessions),
            query_parameter("text", "Only sessions with an output that contains this text.",
                            form_text())}),
       .answers = {json_answer("A page of sessions.", row_page(named("SessionSummary", session)))},

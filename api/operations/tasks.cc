@@ -54,7 +54,9 @@ nlohmann::json shown_data(const Job& job) {
   const auto count = [&](const char* name) {
     return job.data.is_object() ? job.data.value(name, std::int64_t{0}) : 0;
   };
-  return {{"changed", count("changed")}, {"skipped", count("skipped")}};
+  const auto reasons = job.data.is_object() ? job.data.value("reasons", nlohmann::json::object())
+                                            : nlohmann::json::object();
+  return {{"changed", count("changed")}, {"skipped", count("skipped")}, {"reasons", reasons}};
 }
 
 const Shape<Job>& task_shape() {
@@ -189,16 +191,14 @@ Result<Response> list_tasks(const Call& call, ProjectServices& services) {
                          "status must be queued, active, done, cancelling, cancelled or error");
     }
   }
-  auto reason = reason_filter(call.request);
+  auto reason = reason_filter(call.request, model::Listed::jobs);
   if (!reason) return model::fail(reason.error());
   auto projects = read_projects(call, services);
   if (!projects) return model::fail(projects.error());
   filter.project_ids = *std::move(projects);
   if (*reason && !filter.state) filter.state = model::JobState::queued;
-  // Only queued jobs wait, and for other jobs.
-  const bool is_none =
-      *reason && (*reason != model::Reason::behind_jobs || filter.state != model::JobState::queued);
-  if (is_none) filter.project_ids.clear();
+  // Only queued jobs wait.
+  if (*reason && filter.state != model::JobState::queued) filter.project_ids.clear();
   auto page = services.store.jobs().list(filter, *request);
   if (!page) return model::fail(store_error(page.error()));
   return page_response(call, task_list, *std::move(page), task_shape());
@@ -224,7 +224,7 @@ Description describe_list_of(std::string_view operation) {
   auto parameters = page_parameters(store::Jobs::sort_fields());
   parameters.push_back(query_parameter("status", "Only tasks of this status.", task_status()));
   parameters.push_back(query_parameter("projectId", "Only tasks of this project.", id()));
-  parameters.push_back(reason_parameter());
+  parameters.push_back(reason_parameter(model::Listed::jobs));
   return {.summary = "List tasks",
           .parameters = std::move(parameters),
           .answers = {list_answer(operation, "A page of tasks, the newest first.", task_list,
@@ -326,7 +326,7 @@ Result<Response> start_bulk_job(const Call& call, SessionServices& services,
                 .project_id = wanted.project_id,
                 .type = std::string(wanted.type),
                 .name = wanted.name,
-                .data = {{"filter", wanted.filter}},
+                .data = {{"filter", wanted.filter}, {"by", call.principal->user_id}},
                 .created_at = now,
                 .changed_at = now};
   if (auto made = services.store.jobs().create(job); !made) {

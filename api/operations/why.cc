@@ -31,6 +31,12 @@ std::vector<std::string_view> reason_names() {
   return names;
 }
 
+std::vector<std::string_view> reason_names_of(model::Listed list) {
+  std::vector<std::string_view> names;
+  for (const auto reason : model::reasons_of(list)) names.push_back(model::info_of(reason).name);
+  return names;
+}
+
 const Shape<Wait>& wait_shape() {
   const auto info = [](const Wait& wait) -> const model::ReasonInfo& {
     return model::info_of(wait.reason);
@@ -45,16 +51,33 @@ const Shape<Wait>& wait_shape() {
         null_if_absent(&Wait::since)},
        {"expectedAt", described("Null: not known.", nullable(unix_time())),
         null_if_absent(&Wait::expected_at)},
-       {"remedy", text(1), [info](const Wait& wait) { return info(wait).remedy; }}});
+       {"remedy", text(1), [info](const Wait& wait) {
+          return wait.remedy.empty() ? info(wait).remedy : wait.remedy;
+        }}});
   return shape;
 }
 
+json unix_seconds_or_null(std::optional<model::Timestamp> time) {
+  return time ? json(model::to_unix_ms(*time) / 1000) : json(nullptr);
+}
+
 Response answer_why(std::string_view kind, const model::Waits& waits,
-                    std::optional<model::Timestamp> delivered_at = {}) {
+                    std::optional<model::Timestamp> delivered_at = {}, json ending = nullptr) {
   return ok({{"kind", kind},
              {"waits", json(waits_json(waits))},
-             {"deliveredAt",
-              delivered_at ? json(model::to_unix_ms(*delivered_at) / 1000) : json(nullptr)}});
+             {"deliveredAt", unix_seconds_or_null(delivered_at)},
+             {"ending", std::move(ending)}});
+}
+
+// How the delivery of the output ended, with the user's e-mail address.
+json ending_json(const Call& call, SessionServices& services, const Reasons::Found& found) {
+  if (!found.ending) return nullptr;
+  const auto& [done, by, letter, at] = *found.ending;
+  const auto user = services.store.accounts().user(call.principal->organisation_id, by);
+  return {{"done", done},
+          {"by", by.empty() ? json(nullptr) : json(user ? user->email : by)},
+          {"deadLetter", letter},
+          {"at", unix_seconds_or_null(at)}};
 }
 
 constexpr std::string_view nothing_has_it =
@@ -71,7 +94,7 @@ Result<Response> why_id(const Call& call, SessionServices& services) {
     return model::fail(Errc::not_found, std::string(nothing_has_it));
   }
   return answer_why(found->kind.empty() ? "unknown" : found->kind, found->waits,
-                    found->delivered_at);
+                    found->delivered_at, ending_json(call, services, *found));
 }
 
 Result<Response> why_session(const Call& call, SessionServices& services) {
@@ -81,19 +104,30 @@ Result<Response> why_session(const Call& call, SessionServices& services) {
                         call.request.parameter("userId").value_or(""),
                         call.request.parameter("sessionId").value_or(""));
   if (!key) return model::fail(key.error());
-  auto waits = services.reasons.of_session(*key);
+  auto waits = services.reasons.of_session_and_outputs(*key);
   if (!waits) return model::fail(store_error(waits.error()));
-  return answer_why("session", *waits);
+  if (!*waits) {
+    return model::fail(Errc::not_found,
+                       "there is no such session; its first event may not be run yet");
+  }
+  return answer_why("session", **waits);
 }
 
 Schema why_schema() {
+  const auto ending = object({{"done", one_of({"givenUp", "dropped", "replayed", "discarded"})},
+                              {"by", described("Who did it; null: the daemon.", nullable(text(1)))},
+                              {"deadLetter", id()},
+                              {"at", unix_time()}});
   return named("Why",
                object({{"kind", one_of({"session", "event", "delivery", "timer", "call", "job",
                                         "deadLetter", "unknown"})},
                        {"waits", waits_schema()},
                        {"deliveredAt", described("When the output, or the event's last one, was "
                                                  "delivered; null: not by a webhook, or not known.",
-                                                 nullable(unix_time()))}}));
+                                                 nullable(unix_time()))},
+                       {"ending", described("How the delivery of this output ended; null: the "
+                                            "webhook accepted it, or it waits.",
+                                            nullable(ending))}}));
 }
 
 Description describe_why_id() {
@@ -110,6 +144,10 @@ Description describe_why_session() {
     return query_parameter(parameter, what, conversation_name(), Need::required);
   };
   return {.summary = "Tell why a session's next event does not run",
+          .details =
+              "If the session is not busy, the reasons of its next output stand before its own. A "
+              "question without a time-out is a reason without `expectedAt`: the session's next "
+              "input runs at once.",
           .parameters = {query_parameter("URLToken", "The Endpoint.", url_token(), Need::required),
                          name("userId", "The user."), name("sessionId", "The session.")},
           .answers = {json_answer("Its reasons; none: nothing waits.", why_schema())},
@@ -131,18 +169,19 @@ Schema waits_schema() {
                    list_of(wait_shape().schema()));
 }
 
-openapi::Parameter reason_parameter() {
-  return query_parameter("reason", "Only those that wait for this reason.", one_of(reason_names()));
+openapi::Parameter reason_parameter(model::Listed list) {
+  return query_parameter("reason", "Only those that wait for this reason.",
+                         one_of(reason_names_of(list)));
 }
 
-Result<std::optional<model::Reason>> reason_filter(const Request& request) {
+Result<std::optional<model::Reason>> reason_filter(const Request& request, model::Listed list) {
   const auto name = request.parameter("reason");
   if (!name) return std::nullopt;
-  for (const auto& each : model::all_reasons()) {
-    if (each.name == *name) return each.reason;
+  for (const auto reason : model::reasons_of(list)) {
+    if (model::info_of(reason).name == *name) return reason;
   }
   return model::fail(Errc::invalid_argument,
-                     "reason must be one of: " + text::joined(reason_names()));
+                     "reason must be one of: " + text::joined(reason_names_of(list)));
 }
 
 bool has_reason(const model::Waits& waits, const std::optional<model::Reason>& wanted) {

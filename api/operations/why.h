@@ -16,8 +16,10 @@ namespace conversed::api {
 
 // ---- `reason`, which lists filter by
 
-[[nodiscard]] openapi::Parameter reason_parameter();
-[[nodiscard]] model::Result<std::optional<model::Reason>> reason_filter(const Request& request);
+[[nodiscard]] openapi::Parameter reason_parameter(model::Listed list);
+// `invalid_argument` for a reason that no entry of the list can have.
+[[nodiscard]] model::Result<std::optional<model::Reason>> reason_filter(const Request& request,
+                                                                        model::Listed list);
 // Whether one of these is the reason. None wanted: yes.
 [[nodiscard]] bool has_reason(const model::Waits& waits,
                               const std::optional<model::Reason>& wanted);

@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "api/live/assets_cache.h"
+#include "api/reasons/session_waits.h"
 #include "flows/turn/follow_up.h"
 #include "flows/turn/standing.h"
 #include "queue/log.h"
-#include "store/commit/call_target.h"
 #include "store/model/ids.h"
 #include "store/store.h"
 #include "store/text/quantity.h"
@@ -31,6 +31,11 @@ using Shown = store::Calls::Shown;
 
 namespace {
 
+std::string without_dot(std::string text) {
+  if (text.ends_with('.')) text.pop_back();
+  return text;
+}
+
 void append(Waits& waits, Waits more) {
   std::ranges::move(more, std::back_inserter(waits));
 }
@@ -43,53 +48,12 @@ Result<std::optional<T>> if_any(Result<T> found) {
   return fail(std::move(found).error());
 }
 
-std::string name_of(const model::SessionKey& key) {
-  return "the session " + key.session_id + " of the user " + key.user_id;
-}
-
 std::string tries(std::int64_t failed) {
   return std::to_string(failed) + (failed == 1 ? " failed try" : " failed tries");
 }
 
-// "The Flow Orders, at the Node main/3"
-std::string place_of(const model::Session& session) {
-  const auto places = flows::standings(session.flow_state, session.execution);
-  if (places.empty()) return "The Flow";
-  return "The Flow " + places.back().flow + ", at the Node " + places.back().at + ",";
-}
-
-// A call that is being made, or waits for its next try.
-Wait wait_of_call(const Shown& call, const std::string& place,
-                  std::optional<Timestamp> calling_since, Timestamp now,
-                  std::chrono::milliseconds offset) {
-  const int attempt = call.attempts + 1;
-  Wait wait{.reason = Reason::call,
-            .subject = place + " calls " + store::words_of_upstream(call.upstream.value_or("")) +
-                       ": attempt " + std::to_string(attempt) + " of " +
-                       std::to_string(std::max(call.retries + 1, attempt)),
-            .since = calling_since};
-  if (calling_since) {
-    wait.subject += ", without an answer yet";
-    if (call.time_limit) wait.expected_at = *calling_since + *call.time_limit;
-  } else if (call.try_at && *call.try_at - offset > now) {
-    wait.subject += ", after a pause";
-    wait.expected_at = *call.try_at - offset;
-  }
-  wait.subject += '.';
-  return wait;
-}
-
-// A session that is not busy waits for an input, at most until its timer is due.
-Wait wait_of_input(const std::string& timer_id, const std::string& place, Timestamp due) {
-  if (flows::is_time_out_of_event(timer_id)) {
-    const bool has_events = flows::is_time_out_of_burst(timer_id);
-    return {.reason = Reason::event,
-            .subject = place + (has_events ? " collects events." : " waits for an event."),
-            .expected_at = due};
-  }
-  return {.reason = Reason::question,
-          .subject = place + " waits for the user's answer.",
-          .expected_at = due};
+bool is_of_input(const Wait& wait) {
+  return wait.reason == Reason::question || wait.reason == Reason::event;
 }
 
 std::string clock_text(int minutes) {
@@ -102,14 +66,12 @@ std::string clock_text(int minutes) {
 Waits Reasons::of_daemon() const {
   if (!store_.healthy()) {
     return {{.reason = Reason::store_down,
-             .subject = "The store refuses writes.",
+             .subject = "The store refuses writes: " + without_dot(store_.failure()) + ".",
              .since = ports_.store_failing_since ? ports_.store_failing_since() : std::nullopt}};
   }
   if (const auto health = log_.health(); !health) {
-    auto why = health.error().message;
-    if (why.ends_with('.')) why.pop_back();
     return {{.reason = Reason::log_down,
-             .subject = "The log refuses events: " + why + ".",
+             .subject = "The log refuses events: " + without_dot(health.error().message) + ".",
              .since = ports_.log_failing_since ? ports_.log_failing_since() : std::nullopt}};
   }
   return {};
@@ -221,7 +183,9 @@ Result<Waits> Reasons::of_session(const model::Session& session) const {
     if (!timer) return fail(timer.error());
     if (*timer) return Waits{wait_of_input(id, place_of(session), (*timer)->due_at)};
   }
-  if (auto quota = of_quota(session.key, read)) return Waits{*std::move(quota)};
+  if (auto quota = of_quota(session.key, read)) waits.push_back(*std::move(quota));
+  if (session.execution) return waits;
+  if (auto wait = wait_without_timer(session.flow_state)) waits.push_back(*std::move(wait));
   return waits;
 }
 
@@ -240,6 +204,8 @@ Result<std::vector<Waits>> Reasons::of_page(
   for (const auto& each : *calls) {
     (each.is_time_out ? questions : running)[each.session] = &each;
   }
+  const auto idle = store_.sessions().flow_states_of_idle(rows);
+  if (!idle) return fail(idle.error());
   std::vector<Waits> all;
   for (const auto& session : sessions) {
     const auto place = "The Flow of " + name_of(session.key);
@@ -257,11 +223,41 @@ Result<std::vector<Waits>> Reasons::of_page(
       waits.push_back(*std::move(share));
     } else if (const auto asked = questions.find(session.row); asked != questions.end()) {
       waits.push_back(wait_of_input(asked->second->id, place, *asked->second->due_at - *by));
-    } else if (auto quota = of_quota(session.key, read)) {
-      waits.push_back(*std::move(quota));
+    } else {
+      if (auto quota = of_quota(session.key, read)) waits.push_back(*std::move(quota));
+      const auto state = idle->find(session.row);
+      auto wait = state == idle->end() ? std::nullopt : wait_without_timer(state->second);
+      if (wait) waits.push_back(*std::move(wait));
     }
   }
   return all;
+}
+
+Result<std::optional<Waits>> Reasons::of_session_and_outputs(const model::SessionKey& key) const {
+  auto session = store_.sessions().load(key);
+  if (!session) return fail(session.error());
+  if (!*session) {
+    auto waits = of_session(key);  // its first event may be in the log
+    if (!waits) return fail(waits.error());
+    return waits->empty() ? std::nullopt : std::optional(*std::move(waits));
+  }
+  auto waits = of_session(**session);
+  if (!waits) return fail(waits.error());
+  const auto next = store_.deliveries().list({.project_id = key.project_id, .session = key}, {}, 1,
+                                             store_.timer_now());
+  if (!next) return fail(next.error());
+  if (next->rows.empty()) return *std::move(waits);
+  auto outputs = of_first(next->rows.front());
+  if (!outputs) return fail(outputs.error());
+  const bool own_first = !waits->empty() && !is_of_input(waits->front());
+  Waits& first = own_first ? *waits : *outputs;
+  // A store that fails, for example, is a reason of both.
+  for (auto& more : own_first ? *outputs : *waits) {
+    if (std::ranges::find(first, more.reason, &Wait::reason) == first.end()) {
+      first.push_back(std::move(more));
+    }
+  }
+  return std::move(first);
 }
 
 Result<Waits> Reasons::of_session(const model::SessionKey& key) const {
@@ -580,8 +576,14 @@ Result<std::optional<Found>> Reasons::of_receipt(const std::string& id) const {
     const auto status = row.body.value("status", 0);
     const bool is_delivery = row.body.value("what", "") == "delivery";
     const bool is_asked = is_event || row.body.value("seq", std::int64_t{0}) == output->seq;
-    if (is_delivery && is_asked && status >= 200 && status < 300) {
+    if (!is_delivery || !is_asked) continue;
+    if (status >= 200 && status < 300) {
       found.delivered_at = row.written_at;
+      found.ending.reset();
+    }
+    if (row.body.contains("deadLetter")) {
+      found.ending = {row.body.value("done", "givenUp"), row.body.value("by", ""),
+                      row.body.value("deadLetter", ""), row.written_at};
     }
   }
   if (!is_event) return found;
@@ -596,6 +598,14 @@ Result<std::optional<Found>> Reasons::of_receipt(const std::string& id) const {
   if (!waits) return fail(waits.error());
   found.waits = *std::move(waits);
   return found;
+}
+
+Found Reasons::of_new_letter(const store::DeadLetter& letter) {
+  Wait wait{.reason = Reason::dead_letter,
+            .subject = "The dead letter " + letter.id + " says: " + letter.reason + ".",
+            .since = letter.created_at};
+  if (!letter.can_be_replayed()) wait.remedy = model::remedy_without_replay;
+  return {"deadLetter", letter.key.project_id, {std::move(wait)}};
 }
 
 Result<Found> Reasons::of(const std::string& id) const {
@@ -618,14 +628,14 @@ Result<Found> Reasons::of(const std::string& id) const {
   auto letter = store_.dead_letters().of(id);
   if (!letter) return fail(letter.error());
   if (*letter) {
-    Waits waits;
-    if ((*letter)->state == store::DeadLetterState::fresh) {
-      waits.push_back(
-          {.reason = Reason::dead_letter,
-           .subject = "The dead letter " + (*letter)->id + " says: " + (*letter)->reason + ".",
-           .since = (*letter)->created_at});
+    if ((*letter)->state == store::DeadLetterState::fresh) return of_new_letter(**letter);
+    // The receipt of a settled output tells how it ended.
+    if ((*letter)->id != id) {
+      auto done = of_receipt(id);
+      if (!done) return fail(done.error());
+      if (*done) return **std::move(done);
     }
-    return Found{"deadLetter", (*letter)->key.project_id, std::move(waits)};
+    return Found{"deadLetter", (*letter)->key.project_id, {}};
   }
   auto job = if_any(store_.jobs().get(id));
   if (!job) return fail(job.error());

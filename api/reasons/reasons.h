@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "store/conversation/calls.h"
+#include "store/conversation/dead_letters.h"
 #include "store/conversation/deliveries.h"
 #include "store/conversation/endpoint_health.h"
 #include "store/conversation/receipts.h"
@@ -81,14 +82,28 @@ class Reasons {
     std::string project_id;
     model::Waits waits;
     std::optional<model::Timestamp> delivered_at = {};  // of the event's last output, or the output
+    // How the delivery of that output ended, if the webhook has not accepted it since.
+    struct Ending {
+      std::string done;  // "givenUp", "dropped", "replayed" or "discarded"
+      std::string by;    // the user; empty: the daemon
+      std::string dead_letter;
+      model::Timestamp at{};
+    };
+    std::optional<Ending> ending = {};
   };
   // If the store or the log is down, an unknown id counts as waiting: its event may be in the log.
   [[nodiscard]] model::Result<Found> of(const std::string& id) const;
 
-  // Of a session: why its next event does not run. Empty: it would run now.
+  // Of a session: why its next event does not run. Empty: it would run now. It would also run if
+  // the only reason is a question without a time-out (`expected_at`).
   [[nodiscard]] model::Result<model::Waits> of_session(const model::Session& session) const;
   // As above, for a session that may not be stored.
   [[nodiscard]] model::Result<model::Waits> of_session(const model::SessionKey& key) const;
+  // The reasons of the session's next event and of its next output. The output stands first if the
+  // session has no execution. None: there is no such session, and nothing keeps its first event
+  // from running.
+  [[nodiscard]] model::Result<std::optional<model::Waits>> of_session_and_outputs(
+      const model::SessionKey& key) const;
   [[nodiscard]] model::Result<model::Waits> of_delivery(
       const store::PendingDelivery& delivery) const;
   [[nodiscard]] model::Result<model::Waits> of_timer(const store::Timers::Row& timer) const;
@@ -102,8 +117,9 @@ class Reasons {
   };
   [[nodiscard]] model::Result<OpenSteps> of_open_steps(const store::Receipt& receipt) const;
 
-  // The same for the rows of a page, in order, each with its own reasons only. Reads the calls and
-  // timers of all sessions at once, and each Endpoint, partition and quota of the page once.
+  // The same for the rows of a page, in order, each with its own reasons only. Reads the calls,
+  // timers and places of all sessions at once, and each Endpoint, partition and quota of the page
+  // once.
   [[nodiscard]] model::Result<std::vector<model::Waits>> of_page(
       const std::vector<store::SessionSummary>& sessions) const;
   [[nodiscard]] model::Result<std::vector<model::Waits>> of_page(
@@ -148,6 +164,7 @@ class Reasons {
   [[nodiscard]] model::Result<std::optional<Found>> of_event(const std::string& id) const;
   [[nodiscard]] model::Result<std::optional<Found>> of_inbox_event(
       const store::Sessions::InInbox& event) const;
+  [[nodiscard]] static Found of_new_letter(const store::DeadLetter& letter);
   [[nodiscard]] model::Result<std::optional<Found>> of_receipt(const std::string& id) const;
   [[nodiscard]] model::Result<std::optional<Found>> of_call(const std::string& id) const;
   [[nodiscard]] model::Wait wait_of_quiet_hours(const store::Timers::Row& timer) const;

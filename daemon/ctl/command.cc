@@ -171,9 +171,9 @@ Cell expected_cell(const Fields& item, const char* field) {
   return time_cell(item.objects(field).front(), "expectedAt");
 }
 
-Option reason_option() {
+Option reason_option(model::Listed list) {
   std::vector<std::string> names;
-  for (const auto& each : model::all_reasons()) names.emplace_back(each.name);
+  for (const auto reason : model::reasons_of(list)) names.emplace_back(model::info_of(reason).name);
   return Option{"--reason", "Only those that wait for this reason"}.in_query("reason").one_of(
       std::move(names));
 }

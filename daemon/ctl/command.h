@@ -16,6 +16,7 @@
 #include "daemon/ctl/output/fields.h"
 #include "daemon/ctl/output/output.h"
 #include "daemon/ctl/output/table.h"
+#include "store/model/reason.h"
 
 // A command is a row of a table: its help, its options, the request that they make, and how the
 // answer is printed.
@@ -208,7 +209,7 @@ inline Cell time_cell(const Fields& item, const char* field) {
 [[nodiscard]] Cell reason_cell(const Fields& item, const char* field);
 [[nodiscard]] Cell expected_cell(const Fields& item, const char* field);
 // `--reason`, which lists filter by.
-[[nodiscard]] Option reason_option();
+[[nodiscard]] Option reason_option(model::Listed list);
 
 // A column of a table of the answer's `items`.
 struct Column {

@@ -70,6 +70,7 @@ struct Bulk {
   std::string verb;
   std::string done;  // the message about one row, such as "Retried {ID}"
   std::vector<Option> filter;
+  std::string note{};  // the message behind the counts of many rows
 };
 [[nodiscard]] Command bulk_command(std::string name, Help help, Option id, const Bulk& bulk);
 

@@ -155,8 +155,8 @@ void show_trial(const Fields& trial, const Values& /*values*/) {
 Command list_letters() {
   return Command{"deadletters list",
                  {"List dead letters, oldest first", "--state new --flow Orders",
-                  "`deadletters show` shows one in full; mend the cause and use "
-                  "`deadletters replay`."},
+                  "mend the cause, then `deadletters replay`; `discard` for a callResult, timer or "
+                  "timeOut, which nothing waits for any more."},
                  letter_list_options(),
                  "GET /management/deadletters",
                  rows({column("ID", "_id"), column("CREATED", "createdAt", time_cell),
@@ -258,7 +258,7 @@ std::vector<Group> conversation_commands() {
              Option{"--user", "Only this user's"}.in_query("userId"),
              Option{"--state", "busy or idle"}.in_query("state").one_of({"busy", "idle"}),
              Option{"--text", "Only those with an output that contains this text"}.in_query("text"),
-             reason_option(), limit_option(50), number_after_option()},
+             reason_option(model::Listed::sessions), limit_option(50), number_after_option()},
             "GET /management/sessions",
             rows({column("ENDPOINT", "endpoint"), column("USER", "userId"),
                   column("SESSION", "sessionId"), column("STATE", "state"),

@@ -99,7 +99,10 @@ Command restore_command() {
        Option{"--config", "The daemon's settings file; default: built-in settings"}
            .file()
            .checked_by(not_empty),
-       Option{"--key", "The master key of the backup; default: the key in the data folder"}.file(),
+       Option{"--key",
+              "The master key of the backup, such as master.key.1; default: the key in the data "
+              "folder"}
+           .file(),
        Option{"--store-alone",
               "Restore a backup without a log, too: events since the backup are lost",
               Option::Kind::flag}}}
@@ -133,7 +136,8 @@ Group status() {
            {Option{"--actor", "Only entries of this e-mail address"}.in_query("actor"),
             Option{"--operation", "Only entries of this operation, such as signIn or createApiKey"}
                 .in_query("operation"),
-            Option{"--about", "Only entries with this id or trace id, or about this object"}
+            Option{"--about",
+                   "Only entries with this id or trace id, or about this object: a name or an id"}
                 .in_query("about"),
             limit_option(25, 10'000), number_after_option()},
            "GET /management/audit",
@@ -165,14 +169,16 @@ std::vector<Group> data_commands() {
                       "The master key is not in it: keep a copy of the key elsewhere."})}
             .waits(long_wait),
         restore_command(),
-        Command{"rotate-key",
-                {"Make a new master key and seal all secrets with it, while the daemon runs", "",
-                 "copy the new key to a safe place, and keep the old one with older backups."},
-                {},
-                "POST /management/key/rotate",
-                says({"The master key is number {key} now; {resealed} secrets were sealed with it.",
-                      "Older backups need the old key: keep it with them. Copy the new key to "
-                      "a safe place."})}
+        Command{
+            "rotate-key",
+            {"Make a new master key and seal all secrets with it, while the daemon runs", "",
+             "copy the new key to a safe place. Older backups need the replaced key: "
+             "`restore --key` takes its file, master.key.N."},
+            {},
+            "POST /management/key/rotate",
+            says({"The master key is number {key} now; {resealed} secrets were sealed with it.",
+                  "The replaced key is in {replacedKey}, on the daemon's machine: older backups "
+                  "need it. Copy both keys to a safe place."})}
             .sends(json::object())
             .waits(long_wait),
         Command{"webhook-secret",

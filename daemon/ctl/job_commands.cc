@@ -94,13 +94,17 @@ class ProgressView {
   std::string last_;
 };
 
-// Prints the counts of a bulk job: "12 changed, 1 skipped".
+// Prints the counts of a bulk job: "12 changed, 1 skipped", and why rows were skipped.
 void say_counts(const Fields& job) {
   const auto& data = job.any("data");
   if (!data.is_object() || !data.contains("changed")) return;
   const Fields counts(data);
   say(std::to_string(counts.number("changed")) + " changed, " +
       std::to_string(counts.number("skipped")) + " skipped");
+  const auto reasons = data.value("reasons", nlohmann::json::object());
+  for (const auto& [reason, count] : reasons.items()) {
+    say("  " + count.dump() + ": " + reason);
+  }
 }
 
 Cell step_or_reason_cell(const Fields& job, const char* step) {
@@ -116,7 +120,8 @@ Command list_jobs() {
        "`jobs show` shows one in full, `jobs cancel` ends it."},
       {Option{"--status", "Only jobs of this status"}.in_query("status").one_of(
            {"queued", "active", "done", "cancelling", "cancelled", "error"}),
-       std::move(project), reason_option(), limit_option(25), after_option().in_query("next")},
+       std::move(project), reason_option(model::Listed::jobs), limit_option(25),
+       after_option().in_query("next")},
       "GET /management/tasks",
       rows({column("ID", "_id"), column("STATUS", "status"), column("PERCENT", "progress"),
             column("NAME", "name"), column("STEP OR REASON", "stepName", step_or_reason_cell),
@@ -170,7 +175,11 @@ int change_chosen(Client& client, const Values& values, const Bulk& bulk) {
   const auto job = client.manage("POST", bulk.path + '/' + bulk.verb + *query);
   if (!job) return failed(job.error());
   const auto id = Fields(*job).text("_id");
-  if (!values.flag(background_option)) return watch_job(client, id);
+  if (!values.flag(background_option)) {
+    const int code = watch_job(client, id);
+    if (code == 0 && !bulk.note.empty() && !client.options().json) say(bulk.note);
+    return code;
+  }
   return print(client, job,
                [&](const Fields&) { say("Begun. Follow it by: conversectl jobs watch " + id); });
 }

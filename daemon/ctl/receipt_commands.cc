@@ -75,7 +75,15 @@ std::string answered(const Fields& step) {
   if (step.has("error")) text += (text.empty() ? "" : "; ") + step.text("error");
   if (step.has("answer")) text += " \"" + step.text("answer") + '"';
   if (step.has("ended")) text += (text.empty() ? "" : "; ") + step.text("ended");
+  if (step.has("deadLetter")) text += "; dead letter " + step.text("deadLetter");
   return text + next_try(step);
+}
+
+// What an operator did: "output 1 dropped by ann@example.com; dead letter ID"
+std::string settled(const Fields& step) {
+  std::string text = "output " + std::to_string(step.number("seq")) + ' ' + step.text("done");
+  if (step.has("by")) text += " by " + step.text(step.has("sender") ? "sender" : "by");
+  return text + "; dead letter " + step.text("deadLetter");
 }
 
 std::string numbered_try(const Fields& step) {
@@ -134,6 +142,7 @@ std::string words(const Fields& step) {
     if (step.has("by")) text += ", by " + step.text(step.has("sender") ? "sender" : "by");
     return step.has("daemon") ? text + ", on " + step.text("daemon") : text;
   }
+  if (step.has("done")) return settled(step);
   const bool is_call = what == "call";
   const auto subject = is_call ? "call of " + step.text("to")
                                : "delivery of output " + std::to_string(step.number("seq"));

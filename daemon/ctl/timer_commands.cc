@@ -31,7 +31,7 @@ Command list_timers() {
            .grouped(all),
        Option{"--user", "The session's userId"}.in_query("userId").grouped(all),
        Option{"--session", "The session's sessionId"}.in_query("sessionId").grouped(all),
-       reason_option(), limit_option(25, 10'000), after_option()},
+       reason_option(model::Listed::timers), limit_option(25, 10'000), after_option()},
       "GET /management/timers",
       rows(timer_columns(), "No timers.")}
       .in_pages();

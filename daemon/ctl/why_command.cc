@@ -13,7 +13,9 @@ namespace {
 
 // "10 behindEvents: earlier events of its session run first"
 std::string codes() {
-  std::string lines = "a script reads the exit code, the first reason's; 0: nothing waits.";
+  std::string lines =
+      "a script reads the exit code, the first reason's; 0: nothing waits, or only a "
+      "question without a time-out.";
   for (const auto& each : model::all_reasons()) {
     lines += "\n  " + std::to_string(static_cast<int>(each.reason)) + " " + std::string(each.name) +
              ": " + std::string(each.meaning);
@@ -38,14 +40,27 @@ std::string check_subject(const Values& values) {
                                : "name an ID, or a session by --endpoint, --user and --session";
 }
 
-// A session may wait for an answer without a time-out. That is no reason: its next input runs.
+// A session that waits for an answer without a time-out is not stuck: its next input runs.
+bool only_asks(const Fields& wait) {
+  return wait.number("code") == static_cast<int>(model::Reason::question) &&
+         !wait.has("expectedAt");
+}
+
+// "the output was dropped by ann@example.com; dead letter ID."
+std::string ending_of(const Fields& ending) {
+  const auto done = ending.text("done");
+  std::string text = "the output was " + (done == "givenUp" ? std::string("given up") : done);
+  if (ending.has("by")) text += " by " + ending.text("by");
+  return text + "; dead letter " + ending.text("deadLetter") + '.';
+}
+
 std::string nothing_waits(const Fields& found) {
   if (const auto delivered = found.time("deliveredAt")) {
     return "Nothing waits: it was delivered at " + full_time(*delivered, screen()) + ".";
   }
+  if (found.has("ending")) return "Nothing waits: " + ending_of(found.object("ending"));
   if (found.text("kind") != "session") return "Nothing waits.";
-  return "Nothing waits: the session's next input runs at once. If a question waits for an answer, "
-         "`conversectl sessions show` shows its Node.";
+  return "Nothing waits: the session's next input runs at once.";
 }
 
 int why(Client& client, const Values& values) {
@@ -55,10 +70,11 @@ int why(Client& client, const Values& values) {
   if (!answer) return failed(answer.error());
   const auto waits = Fields(*answer).objects("waits");
   print(client, answer, [&](const Fields& found) {
-    if (waits.empty()) say(nothing_waits(found));
+    if (waits.empty() || only_asks(waits.front())) say(nothing_waits(found));
     for (const Fields& wait : waits) std::cout << wait_of(wait, screen());
   });
-  return waits.empty() ? 0 : static_cast<int>(waits.front().number("code"));
+  if (waits.empty() || only_asks(waits.front())) return 0;
+  return static_cast<int>(waits.front().number("code"));
 }
 
 }  // namespace

@@ -96,16 +96,23 @@ namespace {
 // Replaces the file in one step: a reader sees the old file or the new one.
 Result<void> write_file(const fs::path& file, const std::string& text) {
   std::error_code error;
+  const auto not_written = [&](const fs::path& path) {
+    return fail(Errc::unavailable, path.string() + " can't be written: " + error.message());
+  };
   fs::create_directories(file.parent_path(), error);
+  if (error) return not_written(file);
   const fs::path fresh = file.string() + ".new";
   {
+    errno = 0;
     std::ofstream out(fresh, std::ios::trunc);
     out << text;
-    if (!out.flush()) return fail(Errc::unavailable, fresh.string() + " can't be written");
+    if (!out.flush()) {
+      error = std::error_code(errno == 0 ? EIO : errno, std::generic_category());
+      return not_written(fresh);
+    }
   }
   fs::rename(fresh, file, error);
-  if (error)
-    return fail(Errc::unavailable, file.string() + " can't be written: " + error.message());
+  if (error) return not_written(file);
   return {};
 }
 

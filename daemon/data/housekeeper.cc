@@ -144,8 +144,9 @@ void Housekeeper::finish_key_rotation() {
   if (!store_.key_rotation().is_unfinished()) return;
   auto done = store_.key_rotation().resume();
   if (done) {
-    log::info("secrets sealed anew by the newest master key",
-              {{"key", done->key}, {"count", done->resealed}});
+    log::info(
+        "secrets sealed anew by the newest master key",
+        {{"key", done->key}, {"count", done->resealed}, {"replacedKey", done->kept.string()}});
   } else {
     log::error("the rotation of the master key can't be finished; the next start tries again",
                {{"error", done.error().message}});

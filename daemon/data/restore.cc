@@ -106,7 +106,8 @@ Result<bool> take_key(const config::Settings& settings, const RestoreOrder& orde
   }
   if (there && text_of(place) == text_of(order.key)) return false;
   if (there) {
-    return fail(Errc::conflict, "there is another master key already, " + place.string());
+    return fail(Errc::conflict, "there is another master key already, " + place.string() +
+                                    ": move it away, and keep it for newer backups");
   }
   if (auto copied = copy_private(order.key, place); !copied) return fail(copied.error());
   return true;

@@ -13,6 +13,7 @@
 #include "daemon/log/keyed_append.h"
 #include "daemon/ops/logging.h"
 #include "queue/file/file_log.h"
+#include "queue/file/recovery.h"
 #include "queue/kafka/kafka_log.h"
 
 namespace conversed::daemon {
@@ -100,6 +101,25 @@ Result<void> back_up_before_migration(const config::Settings& settings, const mo
   return {};
 }
 
+// A new store would run all events of the log again, and hide the loss of the old store. The first
+// start makes the store before the log, so a log with events has had a store.
+Result<void> check_store_of_log(const config::Settings& settings) {
+  if (settings.store.driver != config::StoreDriver::sqlite ||
+      settings.queue.driver != config::QueueDriver::file) {
+    return {};
+  }
+  std::error_code ignored;
+  const auto folder = settings.data_dir / "log";
+  if (std::filesystem::exists(settings.data_dir / "store.db", ignored)) return {};
+  if (!std::filesystem::exists(folder, ignored)) return {};
+  const auto used = queue::was_used(folder);
+  if (used && !*used) return {};
+  return fail(model::Errc::conflict,
+              "the store is missing, but the log has events: restore store.db from a backup; to "
+              "begin anew, move " +
+                  folder.string() + " away");
+}
+
 }  // namespace
 
 // The default stays the same from start to start. It is unique on a host, since each daemon locks
@@ -157,6 +177,7 @@ model::Result<std::unique_ptr<store::Store>> open_store(const config::Settings& 
                                                         store::PostgresSettings::Place place,
                                                         std::function<bool()> go_on,
                                                         const model::Clock* timer_clock) {
+  if (auto there = check_store_of_log(settings); !there) return fail(there.error());
   if (auto safe = back_up_before_migration(settings, clock, go_on); !safe) {
     return fail(safe.error());
   }

@@ -47,12 +47,13 @@ struct OpenedLog {
                                                   store::PostgresSettings::Place place);
 
 // Opens the store of the settings: a file in the data folder, which the caller has locked, or
-// PostgreSQL, which has to be reachable. `clock` must outlive it. An older store is migrated; a
-// file is first backed up with its log, and stays unchanged if that fails. Both take time in
-// proportion to its size. `go_on`, if not empty, is called repeatedly meanwhile, on the calling
-// thread; false ends the backup or the migration with `unavailable`. `timer_clock`: the clock of
-// waits, which must also outlive the store; null: `clock`. `place`: whether other programs may have
-// PostgreSQL's store open; the error names them.
+// PostgreSQL, which has to be reachable. `conflict` if the file is missing although the embedded
+// log has had events. Kept by: BackupTest.MissingStoreOfAUsedLogIsRefused. `clock` must outlive it.
+// An older store is migrated; a file is first backed up with its log, and stays unchanged if that
+// fails. Both take time in proportion to its size. `go_on`, if not empty, is called repeatedly
+// meanwhile, on the calling thread; false ends the backup or the migration with `unavailable`.
+// `timer_clock`: the clock of waits, which must also outlive the store; null: `clock`. `place`:
+// whether other programs may have PostgreSQL's store open; the error names them.
 [[nodiscard]] model::Result<std::unique_ptr<store::Store>> open_store(
     const config::Settings& settings, const model::Clock& clock,
     store::PostgresSettings::Place place = store::PostgresSettings::Place::shared,

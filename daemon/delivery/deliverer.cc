@@ -151,6 +151,20 @@ void Deliverer::try_now(const std::string& endpoint_id) {
   queue_.wake(*lane, now());
 }
 
+// An Endpoint that fails gets one try, which would be that of the session that is due longest.
+void Deliverer::take_first(const model::SessionKey& key) {
+  const auto generation = ownership_.generation_of(key);
+  if (generation == 0 || queue_.find(key) != nullptr) return;
+  auto due = store_.outbox().pending_of(key, outputs_a_session);
+  if (!due) return not_read(due.error());
+  if (!*due || (*due)->outputs.empty() || (*due)->due_at > now()) return;
+  const bool more = (*due)->outputs.size() == outputs_a_session;
+  Lane& lane = queue_.lane(key.endpoint_id, key.project_id);
+  Session& session = queue_.take(lane, **std::move(due), generation);
+  session.more = more;
+  queue_.wait(session, now());
+}
+
 void Deliverer::look_again() {
   looking_ = true;
   looked_up_to_.clear();
@@ -340,6 +354,7 @@ void Deliverer::retry(const model::SessionKey& key) {
   post(thread_.mailbox(), [this, key] {
     take_earlier(key);
     try_now(key.endpoint_id);
+    take_first(key);
   });
 }
 

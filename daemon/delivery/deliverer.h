@@ -175,6 +175,7 @@ class Deliverer final : public Service {
   void take(store::DueDelivery newest, SteadyClock::time_point built);
   void take_earlier(const model::SessionKey& key);
   void try_now(const std::string& endpoint_id);
+  void take_first(const model::SessionKey& key);
   void look();
   void look_again();
   [[nodiscard]] model::Result<void> look_at_health();

@@ -32,6 +32,7 @@ constexpr std::size_t changes_a_step = 25;
 // A step examines further pages while no row fits.
 constexpr int pages_a_step = 50;
 constexpr milliseconds longest_rest{1'000};
+constexpr std::size_t most_reasons = 10;
 
 // A row that has changed meanwhile. It needs nothing more.
 bool is_settled(const model::Error& error) {
@@ -95,6 +96,7 @@ class Work {
         auto changed = change(writer);
         if (!changed && !is_settled(changed.error())) return changed;
         count(changed ? "changed" : "skipped");
+        if (!changed) count_reason(changed.error().message);
       }
       auto kept = store_.jobs().step(
           writer, job_.id, job_.fencing_token,
@@ -119,6 +121,16 @@ class Work {
     }
     return {};
   }
+
+  // Why rows were skipped, and how many for each reason.
+  void count_reason(const std::string& reason) {
+    json& reasons = data_["reasons"];
+    if (reasons.is_null()) reasons = json::object();
+    if (!reasons.contains(reason) && reasons.size() >= most_reasons) return;
+    reasons[reason] = reasons.value(reason, std::int64_t{0}) + 1;
+  }
+
+  [[nodiscard]] std::string by() const { return data_.value("by", ""); }
 
   void count(const char* name) { data_[name] = data_.at(name).get<std::int64_t>() + 1; }
 
@@ -155,7 +167,7 @@ class Work {
       if (!replays || letter.output_seq) {
         changes.emplace_back([this, &letter, replays](Writer& writer) {
           return replays ? replay_output(writer, letter)
-                         : DeadLetters::discard(writer, letter.key.project_id, letter.id);
+                         : DeadLetters::discard(writer, letter.key.project_id, letter.id, by());
         });
         continue;
       }
@@ -179,7 +191,7 @@ class Work {
   }
 
   Result<void> replay_output(Writer& writer, const DeadLetter& letter) {
-    auto done = DeadLetters::replay_output(writer, letter.key.project_id, letter.id);
+    auto done = DeadLetters::replay_output(writer, letter.key.project_id, letter.id, by());
     if (done && ports_.deliver) {
       writer.on_commit([this_deliver = ports_.deliver, key = letter.key] { this_deliver(key); });
     }
@@ -253,7 +265,9 @@ class Work {
   [[nodiscard]] bool drops() const { return job_.type == model::drop_deliveries; }
 
   [[nodiscard]] Change change_of(const store::PendingDelivery& row) const {
-    if (drops()) return [&row](Writer& writer) { return Deliveries::drop(writer, row); };
+    if (drops()) {
+      return [this, &row](Writer& writer) { return Deliveries::drop(writer, row, by()); };
+    }
     return [&row](Writer& writer) { return Deliveries::retry(writer, row); };
   }
 

@@ -23,11 +23,11 @@ struct BulkWorkPorts {
 // transaction. Replays of events are appended before that transaction. After a crash between the
 // two they are appended again, and their claim lets one of them have effects.
 //
-// The job's `data` has the `filter` (store/conversation/filters.h), the numbers of `changed` and
-// `skipped` rows, the place of the walk, and the `lease` of the last progress. The changes of
-// a cancelled job stay. A job ends with an error after a hundred leases without progress. Leases
-// that end because the log fails don't count. Thread-safe.
-// Kept by: BulkWorkTest.ACrashAfterAppendsDoublesNoReplay,
+// The job's `data` has the `filter` (store/conversation/filters.h), the user (`by`), the numbers of
+// `changed` and `skipped` rows, the `reasons` of skipped ones with their numbers, the place of the
+// walk, and the `lease` of the last progress. The changes of a cancelled job stay. A job ends with
+// an error after a hundred leases without progress. Leases that end because the log fails don't
+// count. Thread-safe. Kept by: BulkWorkTest.ACrashAfterAppendsDoublesNoReplay,
 // BulkWorkTest.ReplaysOfASessionKeepTheirOrder, BulkWorkTest.AReplayOutlastsAnOutageOfTheLog.
 class BulkWork final : public JobSteps {
  public:

@@ -280,6 +280,17 @@ std::optional<std::uint64_t> segment_number(std::string_view name) {
   return number;
 }
 
+Result<bool> was_used(const std::filesystem::path& folder) {
+  auto disk = open_disk(folder);
+  if (!disk) return model::fail(disk.error());
+  const auto log = recover(**disk);
+  if (!log) return model::fail(log.error());
+  const LogMarks& marks = log->marks;
+  if (marks.partitions.empty()) return false;  // there is no log
+  const auto has_had_records = [](const PartitionRange& range) { return range.end > 0; };
+  return marks.epochs.back().epoch > 1 || std::ranges::any_of(marks.partitions, has_had_records);
+}
+
 Result<void> check_log(const std::filesystem::path& folder) {
   auto disk = open_disk(folder);
   if (!disk) return model::fail(disk.error());

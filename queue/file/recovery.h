@@ -32,6 +32,10 @@ struct RecoveredLog {
 // `unavailable`.
 [[nodiscard]] Result<RecoveredLog> recover(Disk& disk);
 
+// Whether the log in a folder has had a record, or more than one epoch. No process writes to the
+// folder meanwhile. Errors as `recover`.
+[[nodiscard]] Result<bool> was_used(const std::filesystem::path& folder);
+
 // Whether the log in a folder is whole. No process writes to the folder meanwhile. Errors as
 // `recover`.
 [[nodiscard]] Result<void> check_log(const std::filesystem::path& folder);

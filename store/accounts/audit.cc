@@ -31,6 +31,57 @@ void complete(Connection& connection, AuditEntry& entry) {
   std::tie(entry.user_id, entry.organisation_id, entry.actor) = *user;
 }
 
+// Point selects. No row: there is no such object.
+std::optional<std::string> project_of(Connection& connection, const AuditEntry& entry,
+                                      const AuditedProject& project) {
+  using By = AuditedProject::By;
+  const auto of = [&](std::string_view sql) {
+    return connection.value<std::string>(sql, project.value);
+  };
+  switch (project.by) {
+    case By::none:
+      return std::nullopt;
+    case By::id:
+      return of("SELECT id FROM projects WHERE id = :i");
+    case By::name:
+      return connection.value<std::string>(
+          "SELECT id FROM projects WHERE organisation_id = :o AND name = :n", entry.organisation_id,
+          project.value);
+    case By::flow:
+      return of("SELECT project_id FROM flows WHERE id = :i");
+    case By::endpoint:
+      return of("SELECT project_id FROM endpoints WHERE id = :i");
+    case By::url_token:
+      return of("SELECT project_id FROM endpoints WHERE url_token = :i");
+    case By::connection:
+      return of("SELECT project_id FROM connections WHERE id = :i");
+    case By::lexicon:
+      return of("SELECT project_id FROM lexicons WHERE id = :i");
+    case By::knowledge_store:
+      return of("SELECT project_id FROM knowledge_stores WHERE id = :i");
+    case By::job:
+      return of("SELECT project_id FROM jobs WHERE id = :i");
+    case By::dead_letter:
+      return of("SELECT project_id FROM dead_letters WHERE id = :i");
+    case By::schedule:
+      return of("SELECT project_id FROM schedules WHERE id = :i");
+    case By::output:
+      return of(
+          "SELECT s.project_id FROM receipts r JOIN sessions s ON s.id = r.session"
+          " WHERE r.input_id = :i");
+    case By::only_one:
+      return connection.value<std::string>(
+          "SELECT MIN(id) FROM projects WHERE organisation_id = :o HAVING COUNT(*) = 1",
+          entry.organisation_id);
+  }
+  return std::nullopt;
+}
+
+std::string with_project(const AuditEntry& entry) {
+  if (entry.project_id.empty()) return entry.object;
+  return entry.object + (entry.object.empty() ? "" : ", ") + "projectId=" + entry.project_id;
+}
+
 void insert(Connection& connection, const AuditEntry& entry) {
   const auto status = entry.status == 0 ? std::nullopt : std::optional(entry.status);
   connection.run(
@@ -38,19 +89,22 @@ void insert(Connection& connection, const AuditEntry& entry) {
       " operation, route, object, subject_user, subject_session, status, trace_id)"
       " VALUES (:i, :a, :o, :u, :c, :k, :f, :p, :r, :b, :v, :w, :s, :t)",
       entry.id, entry.at, entry.organisation_id, entry.user_id, entry.actor, entry.credential,
-      entry.address, entry.operation, entry.route, entry.object, entry.subject_user,
+      entry.address, entry.operation, entry.route, with_project(entry), entry.subject_user,
       entry.subject_session, status, entry.trace_id);
 }
 
 }  // namespace
 
-void Audit::begin(AuditEntry entry, Begun done) {
+void Audit::begin(AuditEntry entry, Begun done, AuditedProject project) {
   const auto stored = std::make_shared<AuditEntry>();
   committer_.write(
-      [entry = std::move(entry), stored](Writer& writer) -> Result<void> {
+      [entry = std::move(entry), project = std::move(project),
+       stored](Writer& writer) -> Result<void> {
         *stored = entry;  // a batch may be tried again
         stored->at = writer.now();
         complete(writer.connection(), *stored);
+        stored->project_id =
+            project_of(writer.connection(), *stored, project).value_or(std::string());
         insert(writer.connection(), *stored);
         return {};
       },
@@ -76,6 +130,32 @@ void Audit::add(Writer& writer, AuditEntry entry) {
   insert(writer.connection(), entry);
 }
 
+namespace {
+
+// The pattern of LIKE with the escape character `!`.
+std::string containing(std::string_view text) {
+  std::string pattern = "%";
+  for (const char c : text) {
+    if (c == '%' || c == '_' || c == '!') pattern += '!';
+    pattern += c;
+  }
+  return pattern + '%';
+}
+
+std::string id_of_project(Connection& connection, const AuditFilter& filter) {
+  if (filter.about.empty()) return {};
+  const auto id =
+      filter.organisation_id.empty()
+          ? connection.value<std::string>(
+                "SELECT id FROM projects WHERE name = :n ORDER BY id LIMIT 1", filter.about)
+          : connection.value<std::string>(
+                "SELECT id FROM projects WHERE organisation_id = :o AND name = :n",
+                filter.organisation_id, filter.about);
+  return id.value_or("");
+}
+
+}  // namespace
+
 Result<Audit::Page> Audit::list(const AuditFilter& filter, std::int64_t before,
                                 std::size_t limit) const {
   using Row = AuditEntry;
@@ -94,17 +174,21 @@ Result<Audit::Page> Audit::list(const AuditFilter& filter, std::int64_t before,
       examined_entries +
       "LIMIT :e) AS examined"
       " WHERE (:a = '' OR actor = :c) AND (:q = '' OR operation = :r)"
-      " AND (:d = '' OR id = :i OR trace_id = :t OR credential = :k OR object LIKE :j)"
+      " AND (:d = '' OR id = :i OR trace_id = :t OR credential = :k OR object LIKE :j ESCAPE '!'"
+      " OR (:m <> '' AND object LIKE :h ESCAPE '!'))"
       " ORDER BY n DESC LIMIT :l";
   return read_snapshot(database_, [&](Connection& connection) {
     const auto with_organisation = [&](const auto& ask, const auto&... in) {
       return filter.organisation_id.empty() ? ask(in...) : ask(filter.organisation_id, in...);
     };
+    // A project's name stands for its id, which an object has.
+    const auto project = id_of_project(connection, filter);
     Page page;
-    page.rows = with_organisation(
-        [&](const auto&... in) { return connection.all(row, sql, in...); }, below, examined,
-        filter.actor, filter.actor, filter.operation, filter.operation, filter.about, filter.about,
-        filter.about, "key " + filter.about, '%' + filter.about + '%', limit);
+    page.rows =
+        with_organisation([&](const auto&... in) { return connection.all(row, sql, in...); }, below,
+                          examined, filter.actor, filter.actor, filter.operation, filter.operation,
+                          filter.about, filter.about, filter.about, "key " + filter.about,
+                          containing(filter.about), project, containing(project), limit);
     if (page.rows.size() == limit) {
       page.next = page.rows.back().row;
     } else {

@@ -24,11 +24,34 @@ struct AuditEntry {
   std::string address;          // of the client
   std::string operation;        // the operationId of the OpenAPI document; "signIn" of a sign-in
   std::string route;            // "DELETE /management/apikeys/{keyId}"
-  std::string object;           // "keyId=..., projectId=..."
+  std::string object;           // "keyId=..., flow=..."
+  std::string project_id;       // of the object; set by `begin`, and then stored behind `object`
   std::string subject_user;     // the user of conversations whose data was read or changed
   std::string subject_session;  // the session whose data was read or changed
   int status = 0;               // of the answer; 0: the daemon ended before it answered
   std::string trace_id;
+};
+
+// How a request names its project.
+struct AuditedProject {
+  enum class By : std::uint8_t {
+    none,
+    id,
+    name,  // in the actor's organisation
+    flow,
+    endpoint,
+    url_token,
+    connection,
+    lexicon,
+    knowledge_store,
+    job,
+    dead_letter,
+    schedule,
+    output,
+    only_one,  // of the actor's organisation
+  };
+  By by = By::none;
+  std::string value{};
 };
 
 // Selects entries. Empty texts select all.
@@ -36,7 +59,8 @@ struct AuditFilter {
   std::string organisation_id;
   std::string actor;
   std::string operation;
-  std::string about{};  // lower-case letters and digits: the entry's id, its trace, key or object
+  // The entry's id, its trace, key, a part of its object, or the name of its object's project.
+  std::string about{};
 };
 
 // The audit trail. Thread-safe.
@@ -50,11 +74,12 @@ class Audit : Rows {
   using Rows::Rows;
 
   // Stores the entry and then calls `done` with it, on the Committer's thread or, while the store
-  // fails, at once on the caller's. Sets `at`, and `actor` to the address of `user_id`. Without
-  // `user_id`, `actor` is the name that was typed at a sign-in: if it is a user's address, the user
-  // and the organisation are set; otherwise it is emptied, since it may be a password.
+  // fails, at once on the caller's. Sets `at`, `project_id`, and `actor` to the address of
+  // `user_id`. Without `user_id`, `actor` is the name that was typed at a sign-in: if it is a
+  // user's address, the user and the organisation are set; otherwise it is emptied, since it may be
+  // a password.
   using Begun = std::function<void(model::Result<AuditEntry>)>;
-  void begin(AuditEntry entry, Begun done);
+  void begin(AuditEntry entry, Begun done, AuditedProject project = {});
   // Stores the answer's status. While the store fails, the status is lost and the entry stays
   // without it.
   void end(std::string id, int status);

@@ -353,7 +353,7 @@ Committer::Impl::Attempt Committer::Impl::attempt(std::span<Item> batch) {
     return Attempt::committed;
   } catch (const SqlError& error) {
     connection.rollback();
-    owner.last_failure_ = error.what();
+    owner.last_failure_.with([&](std::string& failure) { failure = error.what(); });
     if (error.kind() == SqlError::Kind::refused) {
       outcome_unknown = false;  // a refused COMMIT certainly had no effect
       return Attempt::refused;

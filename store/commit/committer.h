@@ -17,6 +17,7 @@
 #include "store/model/result.h"
 #include "store/model/schedule.h"
 #include "store/model/session.h"
+#include "store/runtime/guarded.h"
 #include "store/sql/as_result.h"
 
 namespace conversed::store {
@@ -321,8 +322,10 @@ class Committer {
 
   // Called on the Committer's thread when `healthy()` changes.
   void on_health(std::function<void(bool)> listener);
-  // The reason of the last failure. For the listener of `on_health`, during its call.
-  [[nodiscard]] const std::string& last_failure() const { return last_failure_; }
+  // The reason of the last failure; empty: there was none.
+  [[nodiscard]] std::string last_failure() const {
+    return last_failure_.with([](const std::string& failure) { return failure; });
+  }
 
   // Transactions and commits committed since the start; for metrics.
   [[nodiscard]] std::uint64_t transactions() const { return transactions_.load(); }
@@ -334,7 +337,7 @@ class Committer {
   struct Impl;
   std::unique_ptr<Impl> impl_;
   std::atomic<bool> healthy_{true};
-  std::string last_failure_;  // used by the Committer's thread
+  model::Guarded<std::string> last_failure_;
   std::atomic<bool> probing_{false};
   std::atomic<std::uint64_t> transactions_{0};
   std::atomic<std::uint64_t> commits_{0};

@@ -189,6 +189,17 @@ void add_to_receipt(Connection& connection, const std::optional<ReceiptMark>& ro
   if (row) add_to_receipt(connection, row->input_id, row->body, row->at);
 }
 
+void add_to_receipt(Connection& connection, const DeliverySettled& settled, model::Timestamp now) {
+  model::ReceiptText row;
+  row.add("what", "delivery");
+  row.add("seq", settled.seq);
+  row.add("at", model::to_unix_ms(now));
+  row.add("done", settled.done);
+  if (!settled.by.empty()) row.add("by", settled.by);
+  row.add("deadLetter", settled.dead_letter);
+  add_to_receipt(connection, settled.input_id, std::move(row).finished(), now);
+}
+
 void join_to_receipt(Connection& connection, const std::optional<ReceiptMark>& row) {
   if (!row) return;
   const auto stored = connection.value<std::string>(

@@ -83,6 +83,15 @@ void add_to_receipt(Connection& connection, const std::optional<ReceiptMark>& ro
 // The same, if the receipt is one of the session.
 void add_to_receipt(Connection& connection, const NewReceiptRow& row, std::int64_t session,
                     model::Timestamp now);
+// What an operator did with an output whose delivery waited, or was given up.
+struct DeliverySettled {
+  std::string input_id;  // of the output
+  std::int64_t seq = 0;
+  std::string_view done;  // "dropped", "replayed" or "discarded"
+  std::string by;         // the user; empty: not known
+  std::string dead_letter;
+};
+void add_to_receipt(Connection& connection, const DeliverySettled& settled, model::Timestamp now);
 // The same for a try that failed and will be repeated. A webhook may be down for weeks, so after
 // some tries with the same outcome, the next one joins the step of the try before it. No try joins
 // a damaged step. Kept by: ReceiptsTest.ManyEqualTriesInARowShareTheLastStep.

@@ -1,5 +1,7 @@
 #include "store/conversation/dead_letters.h"
 
+#include <algorithm>
+#include <array>
 #include <limits>
 #include <utility>
 
@@ -77,6 +79,19 @@ Result<DeadLetter> settle(Connection& connection, const std::string& project_id,
   return letter;
 }
 
+// An output's dead letter has the id of the output's input.
+void note_in_receipt(Writer& writer, const DeadLetter& letter, std::string_view done,
+                     const std::string& by) {
+  if (!letter.output_seq) return;
+  add_to_receipt(writer.connection(),
+                 {.input_id = letter.event.event_id,
+                  .seq = *letter.output_seq,
+                  .done = done,
+                  .by = by,
+                  .dead_letter = letter.id},
+                 writer.now());
+}
+
 // The condition whose parameters `with_filter` binds.
 constexpr const char* filter_condition =
     "(:w = '' OR state = :x) AND (:r = '' OR reason = :y) AND (:f = '' OR flow = :g)"
@@ -110,6 +125,14 @@ std::string_view to_string(DeadLetterState state) {
   return letter_states.name_of(state);
 }
 
+bool DeadLetter::can_be_replayed() const {
+  using model::EventType;
+  if (output_seq) return true;
+  return std::ranges::none_of(
+      std::array{EventType::call_result, EventType::timer, EventType::time_out},
+      [&](EventType waited_for) { return model::to_string(waited_for) == event.type; });
+}
+
 Result<model::Event> event_to_replay(const DeadLetter& letter, model::Timestamp now) {
   using model::EventType;
   if (letter.state != DeadLetterState::fresh) {
@@ -120,9 +143,9 @@ Result<model::Event> event_to_replay(const DeadLetter& letter, model::Timestamp 
   if (letter.output_seq || !event) {
     return fail(Errc::conflict, "the event can't be read; it can only be discarded");
   }
-  if (event->type == EventType::call_result || event->type == EventType::timer ||
-      event->type == EventType::time_out) {
-    return fail(Errc::conflict, "nothing waits for this event any more; it can only be discarded");
+  if (!letter.can_be_replayed()) {
+    return fail(Errc::conflict,
+                "nothing waits for the event (" + type + ") any more, so it can only be discarded");
   }
   event->answer_until.reset();  // no client waits, so its outputs go to the webhook
   event->accepted_at = now;
@@ -231,17 +254,21 @@ Result<std::optional<DeadLetter>> DeadLetters::of(const std::string& id) const {
 }
 
 Result<void> DeadLetters::discard(Writer& writer, const std::string& project_id,
-                                  const std::string& id) {
+                                  const std::string& id, const std::string& by) {
   auto letter = settle(writer.connection(), project_id, id, DeadLetterState::discarded);
-  return letter ? Result<void>() : fail(letter.error());
+  if (!letter) return fail(letter.error());
+  note_in_receipt(writer, *letter, "discarded", by);
+  return {};
 }
 
-Result<void> DeadLetters::discard(const std::string& project_id, const std::string& id) {
-  return committer_.write_and_wait([&](Writer& writer) { return discard(writer, project_id, id); });
+Result<void> DeadLetters::discard(const std::string& project_id, const std::string& id,
+                                  const std::string& by) {
+  return committer_.write_and_wait(
+      [&](Writer& writer) { return discard(writer, project_id, id, by); });
 }
 
 Result<void> DeadLetters::replay_output(Writer& writer, const std::string& project_id,
-                                        const std::string& id) {
+                                        const std::string& id, const std::string& by) {
   Connection& connection = writer.connection();
   auto letter = find_letter(connection, project_id, id);
   if (!letter) return fail(letter.error());
@@ -263,14 +290,16 @@ Result<void> DeadLetters::replay_output(Writer& writer, const std::string& proje
   }
   insert_delivery(connection, *session, letter->key.endpoint_id, *letter->output_seq, *output,
                   false);
+  note_in_receipt(writer, *letter, "replayed", by);
   announce(connection, deliver_topic, letter->key.encode());
   return {};
 }
 
 Result<void> DeadLetters::replay_output(const std::string& project_id, const std::string& id,
-                                        const std::function<void()>& committed) {
+                                        const std::function<void()>& committed,
+                                        const std::string& by) {
   return committer_.write_and_wait([&](Writer& writer) {
-    auto done = replay_output(writer, project_id, id);
+    auto done = replay_output(writer, project_id, id, by);
     if (done && committed) writer.on_commit(committed);
     return done;
   });

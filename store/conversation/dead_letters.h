@@ -16,6 +16,10 @@ enum class DeadLetterState : std::uint8_t { fresh, replayed, discarded };
 [[nodiscard]] std::string_view to_string(DeadLetterState state);  // "new", "replayed", "discarded"
 
 struct DeadLetter {
+  // Whether a replay may have effects: nothing waits any more for the result of a call, or for the
+  // time of a timer.
+  [[nodiscard]] bool can_be_replayed() const;
+
   std::string id;
   std::int64_t row = 0;  // ascends with time; for paging
   model::SessionKey key;
@@ -106,20 +110,25 @@ class DeadLetters : Rows {
   // of its execution; or one of this output.
   [[nodiscard]] model::Result<std::optional<DeadLetter>> of(const std::string& id) const;
 
-  // `conflict` unless the dead letter is new.
-  [[nodiscard]] model::Result<void> discard(const std::string& project_id, const std::string& id);
+  // `conflict` unless the dead letter is new. The receipt of an output's input names the user `by`,
+  // here and below.
+  [[nodiscard]] model::Result<void> discard(const std::string& project_id, const std::string& id,
+                                            const std::string& by = {});
   [[nodiscard]] static model::Result<void> discard(Writer& writer, const std::string& project_id,
-                                                   const std::string& id);
+                                                   const std::string& id,
+                                                   const std::string& by = {});
 
   // Makes an undelivered output pending again. `conflict` unless the dead letter is new and its
   // Endpoint exists, `invalid_argument` if it is an event. `committed` is called as by
   // Writer::on_commit.
   [[nodiscard]] model::Result<void> replay_output(const std::string& project_id,
                                                   const std::string& id,
-                                                  const std::function<void()>& committed = {});
+                                                  const std::function<void()>& committed = {},
+                                                  const std::string& by = {});
   [[nodiscard]] static model::Result<void> replay_output(Writer& writer,
                                                          const std::string& project_id,
-                                                         const std::string& id);
+                                                         const std::string& id,
+                                                         const std::string& by = {});
 
   // The number of new dead letters, at most `most_counted`.
   [[nodiscard]] model::Result<std::int64_t> count_new() const;

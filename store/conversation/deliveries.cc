@@ -267,7 +267,7 @@ std::optional<Named> find(Connection& connection, const PendingDelivery& deliver
 }
 
 void bury(Writer& writer, const Named& named, const std::string& output_id,
-          const std::string& reason) {
+          const std::string& reason, const std::string& by) {
   Connection& connection = writer.connection();
   // Only the first output's wait ends with it, and only it was tried.
   const auto first = first_of(connection, named.session);
@@ -283,6 +283,13 @@ void bury(Writer& writer, const Named& named, const std::string& output_id,
   insert_dead_letter(connection, letter, named.key.project_id, key, named.seq, writer.now());
   connection.run("UPDATE dead_letters SET state = 'discarded' WHERE id = :i", letter.id);
   mark_delivered(connection, key, output_id, named.seq, letter.attempts);
+  add_to_receipt(connection,
+                 {.input_id = named.input_id,
+                  .seq = named.seq,
+                  .done = "dropped",
+                  .by = by,
+                  .dead_letter = letter.id},
+                 writer.now());
 }
 
 Result<void> retry_now(Writer& writer, const std::optional<Named>& named) {
@@ -294,9 +301,9 @@ Result<void> retry_now(Writer& writer, const std::optional<Named>& named) {
 }
 
 Result<void> drop_now(Writer& writer, const std::optional<Named>& named,
-                      const std::string& output_id) {
+                      const std::string& output_id, const std::string& by) {
   if (!named) return fail(Errc::not_found, std::string(gone));
-  bury(writer, *named, output_id, "dropped by an operator: see the audit trail");
+  bury(writer, *named, output_id, "dropped by an operator: see the audit trail", by);
   announce(writer.connection(), deliver_topic, named->key.encode());
   return {};
 }
@@ -439,12 +446,13 @@ Result<void> Deliveries::retry(const PendingDelivery& delivery) {
   return committer_.write_and_wait([&](Writer& writer) { return retry(writer, delivery); });
 }
 
-Result<void> Deliveries::drop(Writer& writer, const PendingDelivery& delivery) {
-  return drop_now(writer, find(writer.connection(), delivery), delivery.output_id);
+Result<void> Deliveries::drop(Writer& writer, const PendingDelivery& delivery,
+                              const std::string& by) {
+  return drop_now(writer, find(writer.connection(), delivery), delivery.output_id, by);
 }
 
-Result<void> Deliveries::drop(const PendingDelivery& delivery) {
-  return committer_.write_and_wait([&](Writer& writer) { return drop(writer, delivery); });
+Result<void> Deliveries::drop(const PendingDelivery& delivery, const std::string& by) {
+  return committer_.write_and_wait([&](Writer& writer) { return drop(writer, delivery, by); });
 }
 
 }  // namespace conversed::store

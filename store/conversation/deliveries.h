@@ -115,8 +115,11 @@ class Deliveries : Rows {
 
   // Gives the output up for good: it is kept, with a discarded dead letter. Tells the owner of
   // its session. A POST under way ends. Finds the output as `retry`.
-  [[nodiscard]] model::Result<void> drop(const PendingDelivery& delivery);
-  [[nodiscard]] static model::Result<void> drop(Writer& writer, const PendingDelivery& delivery);
+  // The receipt of the output's input names the user `by`.
+  [[nodiscard]] model::Result<void> drop(const PendingDelivery& delivery,
+                                         const std::string& by = {});
+  [[nodiscard]] static model::Result<void> drop(Writer& writer, const PendingDelivery& delivery,
+                                                const std::string& by = {});
 };
 
 }  // namespace conversed::store

@@ -91,6 +91,9 @@ inline constexpr std::string_view sql_of_calls_of_sessions =
     "SELECT session, id, due_at, time_out, attempts, try_at, upstream, retries, time_limit"
     " FROM pending_calls"
     " WHERE session IN (SELECT CAST(value AS BIGINT) FROM json_each(:s)) ORDER BY session, id";
+inline constexpr std::string_view sql_of_idle_flow_states =
+    "SELECT id, flow_state FROM sessions WHERE execution IS NULL"
+    " AND id IN (SELECT CAST(value AS BIGINT) FROM json_each(:s))";
 inline constexpr std::string_view sql_of_shown_call =
     "SELECT session, id, due_at, time_out, attempts, try_at, upstream, retries, time_limit"
     " FROM pending_calls WHERE id = :i";

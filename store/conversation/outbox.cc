@@ -5,6 +5,7 @@
 #include "store/commit/row_writes.h"
 #include "store/conversation/due_sql.h"
 #include "store/model/ids.h"
+#include "store/model/receipt_text.h"
 #include "store/sql/read.h"
 
 namespace conversed::store {
@@ -87,6 +88,29 @@ Result<Outbox::Page> Outbox::due(const std::string& endpoint_id, model::Timestam
                                                 : read(database_, work);
 }
 
+Result<std::optional<DueDelivery>> Outbox::pending_of(const model::SessionKey& key,
+                                                      std::size_t outputs_each) const {
+  const auto work = [&](Connection& connection) -> Result<std::optional<DueDelivery>> {
+    auto found = connection.first(
+        [&](std::int64_t row, model::Timestamp due_at, int attempts) {
+          return DueDelivery{.key = key, .due_at = due_at, .attempts = attempts, .session = row};
+        },
+        "SELECT d.session, d.due_at, d.attempts FROM deliveries d"
+        " WHERE d.session = (SELECT id FROM sessions WHERE key = :k) ORDER BY d.seq LIMIT 1",
+        key);
+    if (!found) return std::nullopt;
+    try {
+      found->outputs =
+          connection.all(output_row, output_columns_of_deliveries, found->session, outputs_each);
+    } catch (const DamagedData&) {
+      found->damaged = true;
+    }
+    return found;
+  };
+  return database_.dialect() == Dialect::sqlite ? read_snapshot(database_, work)
+                                                : read(database_, work);
+}
+
 // Takes one step in the index per Endpoint, independent of the number of its sessions.
 Result<std::vector<DueEndpoint>> Outbox::endpoints(const std::string& after,
                                                    std::size_t limit) const {
@@ -158,7 +182,13 @@ void Outbox::reschedule(const model::SessionKey& key, const Output& output, mode
 
 void Outbox::give_up(const model::SessionKey& key, const Output& output, const std::string& reason,
                      bool failed_now, Committer::WriteDone done, std::optional<ReceiptMark> row) {
-  auto work = [id = model::new_id(), key, seq = output.seq, output_id = output.id, reason,
+  auto letter_id = model::new_id();
+  if (row) {
+    model::ReceiptText more;
+    more.add("deadLetter", letter_id);
+    row->body += std::move(more).finished();
+  }
+  auto work = [id = std::move(letter_id), key, seq = output.seq, output_id = output.id, reason,
                failed_now, mark = std::move(row)](Writer& writer) -> Result<void> {
     Connection& connection = writer.connection();
     const auto encoded = key.encode();

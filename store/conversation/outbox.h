@@ -75,6 +75,10 @@ class Outbox : Rows {
                                         const DueDelivery* after = nullptr,
                                         const Wanted& wanted = {}) const;
 
+  // The session's pending outputs, at most `outputs_each`. None: it has no pending output.
+  [[nodiscard]] model::Result<std::optional<DueDelivery>> pending_of(
+      const model::SessionKey& key, std::size_t outputs_each) const;
+
   // The Endpoints behind this id that have pending outputs, in the order of their ids.
   [[nodiscard]] model::Result<std::vector<DueEndpoint>> endpoints(const std::string& after,
                                                                   std::size_t limit) const;

@@ -334,6 +334,22 @@ Result<std::vector<Sessions::Place>> Sessions::places(const std::string& project
   });
 }
 
+Result<std::map<std::int64_t, nlohmann::json>> Sessions::flow_states_of_idle(
+    const std::vector<std::int64_t>& rows) const {
+  return read(database_, [&](Connection& connection) {
+    std::map<std::int64_t, nlohmann::json> states;
+    connection.rows(
+        [&](std::int64_t row, const std::string& flow_state) {
+          std::string damage;  // not shown here
+          nlohmann::json state;
+          read_part(&damage, [&] { state = stored_json(flow_state); });
+          if (damage.empty()) states.emplace(row, std::move(state));
+        },
+        sql_of_idle_flow_states, rows);
+    return states;
+  });
+}
+
 // Each statement reads a range of an index or of the table's key.
 Result<std::vector<Sessions::Inbox>> Sessions::inboxes(Which which, std::int64_t after_row,
                                                        std::size_t limit) const {

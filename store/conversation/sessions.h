@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string>
@@ -108,6 +110,11 @@ class Sessions : Rows {
   [[nodiscard]] model::Result<std::vector<Place>> places(const std::string& project_id,
                                                          std::int64_t before_row,
                                                          std::size_t limit) const;
+
+  // The Flow states of these rows' sessions, as far as they have no execution. A damaged one is
+  // left out.
+  [[nodiscard]] model::Result<std::map<std::int64_t, nlohmann::json>> flow_states_of_idle(
+      const std::vector<std::int64_t>& rows) const;
 
   // Inboxes with events, by row, at most `limit` behind `after_row` (0: from the first).
   // `to_drain`: only inboxes of sessions that are not busy. No event wakes these sessions, so the

@@ -15,7 +15,8 @@ constexpr std::array<ReasonInfo, 20> reasons{{
     {Reason::asleep, "asleep", "its Flow sleeps until a time",
      "Wait, or move the time by `conversectl timers reschedule`."},
     {Reason::question, "question", "its Flow waits for the user's answer",
-     "Wait for the user. `conversectl timers reschedule` moves the time-out."},
+     "Wait for the user, or end the wait by `conversectl sessions reset`. `conversectl timers "
+     "reschedule` moves a time-out."},
     {Reason::inbox_full, "inboxFull", "the inbox of its session is full",
      "Find out below what the session waits for; limits.inbox is the limit."},
     {Reason::partition_without_owner, "partitionWithoutOwner",
@@ -53,7 +54,51 @@ constexpr std::array<ReasonInfo, 20> reasons{{
      "`conversectl timers reschedule` moves the time-out."},
 }};
 
+constexpr std::array of_sessions{Reason::call,
+                                 Reason::asleep,
+                                 Reason::question,
+                                 Reason::inbox_full,
+                                 Reason::partition_without_owner,
+                                 Reason::partition_recovering,
+                                 Reason::share_used_up,
+                                 Reason::quota,
+                                 Reason::store_down,
+                                 Reason::log_down,
+                                 Reason::event};
+constexpr std::array of_deliveries{Reason::partition_without_owner,
+                                   Reason::partition_recovering,
+                                   Reason::delivery_failing,
+                                   Reason::behind_output,
+                                   Reason::endpoint_paused,
+                                   Reason::store_down,
+                                   Reason::log_down,
+                                   Reason::sending};
+constexpr std::array of_timers{Reason::asleep,
+                               Reason::question,
+                               Reason::partition_without_owner,
+                               Reason::partition_recovering,
+                               Reason::quiet_hours,
+                               Reason::store_down,
+                               Reason::log_down,
+                               Reason::not_due,
+                               Reason::event};
+constexpr std::array of_jobs{Reason::behind_jobs};
+
 }  // namespace
+
+std::span<const Reason> reasons_of(Listed list) {
+  switch (list) {
+    case Listed::sessions:
+      return of_sessions;
+    case Listed::deliveries:
+      return of_deliveries;
+    case Listed::timers:
+      return of_timers;
+    case Listed::jobs:
+      break;
+  }
+  return of_jobs;
+}
 
 std::span<const ReasonInfo> all_reasons() {
   return reasons;

@@ -42,9 +42,18 @@ struct ReasonInfo {
   std::string_view remedy;   // what an operator can do
 };
 
+// Of the dead letter of an event that nothing waits for any more.
+inline constexpr std::string_view remedy_without_replay =
+    "It can't be replayed. Mend the cause, then `conversectl deadletters discard`: the user's next "
+    "message runs as usual.";
+
 // All reasons, by their values.
 [[nodiscard]] std::span<const ReasonInfo> all_reasons();
 [[nodiscard]] const ReasonInfo& info_of(Reason reason);
+
+// The reasons that the entries of a list can have.
+enum class Listed : std::uint8_t { sessions, deliveries, timers, jobs };
+[[nodiscard]] std::span<const Reason> reasons_of(Listed list);
 
 // One reason with its subject. Times are by the wall clock.
 struct Wait {
@@ -52,6 +61,7 @@ struct Wait {
   std::string subject{};  // one sentence in plain words
   std::optional<Timestamp> since{};
   std::optional<Timestamp> expected_at{};  // none: not known
+  std::string_view remedy{};               // empty: that of the reason
 };
 // The thing's own reason first, then the reason of its subject, and so on. Empty: nothing waits.
 using Waits = std::vector<Wait>;

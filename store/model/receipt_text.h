@@ -30,7 +30,7 @@ namespace conversed::model {
 // The names of members. A stored step has the place of a name in this list: names are only added,
 // at the end. Kept by: ReceiptTextTest.NamesKeepTheirPlaces.
 // clang-format off
-inline constexpr std::array<std::string_view, 66> receipt_names{
+inline constexpr std::array<std::string_view, 67> receipt_names{
     "what", "at", "us", "type", "daemon", "by", "text", "claim", "position", "recorded", "rest",
     "data", "bytes", "accepted", "behind", "blockedBy", "recovery", "event", "flow", "version",
     "nodes", "nodesRun", "branches", "collected", "events", "eventsRun", "changes",
@@ -38,7 +38,7 @@ inline constexpr std::array<std::string_view, 66> receipt_names{
     "waitsFor", "id", "until", "to", "retries", "followUps", "deadLetter", "reason", "ended",
     "request", "timer", "eventId", "result", "answer", "status", "body", "error", "message",
     "tokens", "turnOf", "begins", "state", "profile", "profileBytes", "profileVersion",
-    "changesProfile", "seq", "try", "next", "w", "tries", "since"};
+    "changesProfile", "seq", "try", "next", "w", "tries", "since", "done"};
 // clang-format on
 
 // The character of the name at this place. None is a digit or `}`.

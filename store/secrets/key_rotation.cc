@@ -89,7 +89,7 @@ Result<KeyRotation::Report> KeyRotation::rotate() {
 
 Result<KeyRotation::Report> KeyRotation::resume() {
   const std::unique_lock running(running_);
-  if (!is_unfinished()) return Report{sealer_.newest(), 0};
+  if (!is_unfinished()) return Report{.key = sealer_.newest()};
   return reseal_all();
 }
 
@@ -109,7 +109,7 @@ Result<std::unique_lock<std::mutex>> KeyRotation::hold() {
 // Only the Committer's thread seals values, with the newest key since before the first batch. So no
 // value with an old key can appear in rows that a batch has passed.
 Result<KeyRotation::Report> KeyRotation::reseal_all() {
-  Report report{sealer_.newest(), 0};
+  Report report{.key = sealer_.newest()};
   std::int64_t unreadable = 0;
   for (const auto& column : columns) {
     Batch batch;
@@ -125,17 +125,19 @@ Result<KeyRotation::Report> KeyRotation::reseal_all() {
     } while (!batch.last_id.empty());
   }
   settled_ = true;
+  // Each start compares its keys with this row.
+  auto noted = committer_.write_and_wait([&](Writer& writer) {
+    writer.connection().run("UPDATE meta SET value = :v WHERE name = 'key'", sealer_.fingerprint());
+  });
+  if (!noted) return fail(noted.error());
   if (unreadable > 0) {
     return fail(Errc::internal, std::to_string(unreadable) +
                                     " sealed values can't be opened, so the old keys are kept; "
                                     "import the Connections and webhooks again");
   }
-  // Daemons that share the store compare their key with this row.
-  auto noted = committer_.write_and_wait([&](Writer& writer) {
-    writer.connection().run("UPDATE meta SET value = :v WHERE name = 'key'", sealer_.fingerprint());
-  });
-  if (!noted) return fail(noted.error());
-  if (auto dropped = sealer_.drop_old_keys(); !dropped) return fail(dropped.error());
+  auto dropped = sealer_.drop_old_keys();
+  if (!dropped) return fail(dropped.error());
+  report.kept = *std::move(dropped);
   return report;
 }
 

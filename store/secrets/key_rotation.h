@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <mutex>
 
 #include "store/commit/committer.h"
@@ -11,9 +12,9 @@ namespace conversed::store {
 class Sealer;
 
 // Changes the key that seals the store's secrets while the daemon works. It adds a new key to the
-// key file, seals every value anew in batches of bounded size, and then removes the old keys from
-// the file. After a crash in between, the file holds both keys and `resume` goes on. Thread-safe;
-// blocks on the disk.
+// key file, seals every value anew in batches of bounded size, and then moves the old keys to a
+// file beside it. After a crash in between, the file holds both keys and `resume` goes on.
+// Thread-safe; blocks on the disk.
 //
 // Values are sealed only on the Committer's thread, so no value with the old key can appear behind
 // a rotation that has passed its row. Kept by: KeyRotationTest.AllValuesAreSealedByTheNewKeyAlone,
@@ -27,6 +28,8 @@ class KeyRotation {
   struct Report {
     std::uint32_t key = 0;      // the id of the key that seals now
     std::int64_t resealed = 0;  // values
+    // The file that keeps the replaced keys, which older backups need; empty: there is none.
+    std::filesystem::path kept{};
   };
 
   // Errors: `conflict` during another rotation or a backup; `not_supported` if a service manager

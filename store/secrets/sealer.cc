@@ -149,6 +149,24 @@ Result<std::string> read_private(const std::filesystem::path& path, KeyFile keep
   return text;
 }
 
+// Keeps replaced keys in a new file beside the key file. After a restore, another key may have had
+// the same number: then a further number follows.
+Result<std::filesystem::path> keep(const std::filesystem::path& path, std::uint32_t id,
+                                   std::string_view text) {
+  const std::string first = path.string() + '.' + std::to_string(id);
+  std::string name = first;
+  for (int n = 2;; ++n) {
+    auto written = write_new(name, text);
+    if (written) return name;
+    if (written.error().code != Errc::conflict) return fail(written.error());
+    auto present = read_private(name, KeyFile::own);
+    const bool is_kept = present && *present == text;  // by a rotation that was cut short
+    if (present) sodium_memzero(present->data(), present->size());
+    if (is_kept) return name;
+    name = first + '.' + std::to_string(n);
+  }
+}
+
 // "1.<key id>.": what a sealed value begins with. Together with the place it is the associated
 // data, which binds the value to both: elsewhere it does not open.
 std::string beginning_of(std::uint32_t id) {
@@ -248,15 +266,23 @@ Result<void> Sealer::add_key() {
   });
 }
 
-Result<void> Sealer::drop_old_keys() {
+Result<std::filesystem::path> Sealer::drop_old_keys() {
   if (keeper_ == KeyFile::handed_over) return {};
-  return keys_->with([&](Keys& keys) -> Result<void> {
+  return keys_->with([&](Keys& keys) -> Result<std::filesystem::path> {
     if (keys.in_file == 1) return {};
+    const auto newest = std::prev(keys.by_id.end());
+    KeyText old;  // as long as in the key file
+    for (auto key = std::prev(keys.by_id.end(), static_cast<std::ptrdiff_t>(keys.in_file));
+         key != newest; ++key) {
+      (void)old.add(key->first, key->second);
+    }
+    auto kept = keep(file_, std::prev(newest)->first, old.get());
+    if (!kept) return kept;
     KeyText text;
-    (void)text.add(keys.by_id.rbegin()->first, keys.by_id.rbegin()->second);
-    if (auto written = replace(file_, text.get()); !written) return written;
+    (void)text.add(newest->first, newest->second);
+    if (auto written = replace(file_, text.get()); !written) return fail(written.error());
     keys.in_file = 1;
-    return {};
+    return kept;
   });
 }
 

@@ -48,10 +48,12 @@ class Sealer {
   // no room for another key; `unavailable` if it can't be written.
   [[nodiscard]] model::Result<void> add_key();
 
-  // Removes all keys but the newest from the file: no stored value may need them. Until the process
-  // ends they still open values that are not stored, such as sign-in forms. Does nothing to a file
-  // that was handed over. `unavailable` if it can't be written.
-  [[nodiscard]] model::Result<void> drop_old_keys();
+  // Moves all keys but the newest to a file beside the key file, `master.key.N` with the number of
+  // its newest key (mode 0600): no stored value may need them, but older backups do. Returns that
+  // file. Until the process ends they still open values that are not stored, such as sign-in forms.
+  // Does nothing to a file that was handed over, and returns an empty path. `unavailable` if a file
+  // can't be written.
+  [[nodiscard]] model::Result<std::filesystem::path> drop_old_keys();
 
   // The id of the key that seals, and how many keys the file holds.
   [[nodiscard]] std::uint32_t newest() const;

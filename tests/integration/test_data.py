@@ -81,7 +81,11 @@ class Keys(DataCase):
         new = self.key_file()
         self.assertEqual(len(new), 1)
         self.assertNotIn(old[0].split()[1], new[0])
-        self.assertEqual(stat.S_IMODE((self.data / "master.key").stat().st_mode), 0o600)
+        kept = pathlib.Path(report["replacedKey"])
+        self.assertEqual(kept.parent, self.data)
+        self.assertEqual(kept.read_text().splitlines(), old)
+        for file in (self.data / "master.key", kept):
+            self.assertEqual(stat.S_IMODE(file.stat().st_mode), 0o600)
         self.expect_working_secrets("rotated")
         self.assertEqual(self.daemon.terminate(), 0)
         self.daemon.start()
@@ -258,6 +262,17 @@ class Backups(DataCase):
         self.assertEqual(texts("kept"), ["You said one"])
         self.assertEqual(texts("lost"), [])
         self.assertEqual(other.terminate(), 0)
+
+    def test_an_older_backup_is_restored_with_the_replaced_key(self):
+        made = self.daemon.ctl("backup")
+        kept = self.daemon.ctl("rotate-key")["replacedKey"]
+        other = Daemon(BIN, pathlib.Path(self.folder.name) / "older")
+        for key, refused in (((self.data / "master.key"), True), (kept, False)):
+            arguments = ["restore", made["path"], "--config", str(other.config), "--key", str(key)]
+            if refused:
+                self.assertIn("is not the one that this store's secrets are sealed with", self.fails(*arguments))
+            else:
+                self.daemon.ctl(*arguments)
 
     def test_a_restore_does_not_keep_to_a_low_soft_limit_of_open_files(self):
         made = self.daemon.ctl("backup")

@@ -1,5 +1,6 @@
 """The daemon under a service manager: notifications, the watchdog, reloads, credentials."""
 
+import base64
 import concurrent.futures
 import contextlib
 import http.client
@@ -18,7 +19,7 @@ import unittest
 
 import case
 from case import BIN
-from daemon_process import Daemon
+from daemon_process import Daemon, Failed
 from notify_socket import NotifySocket
 from thread_names import thread_names
 
@@ -154,13 +155,49 @@ class StoreThatFails(ServiceCase):
             self.daemon.process.send_signal(signal.SIGTERM)
             self.assertEqual(self.daemon.process.wait(60), 0)
 
+    def test_status_and_why_tell_the_error_of_a_store_that_fails(self):
+        self.daemon.init()
+        self.spawn_ready()
+        self.assertEqual(self.daemon.full_status()["store"], {"healthy": True, "error": None})
+        file = self.daemon.folder / "data" / "store.db"
+        with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            # The entry of a failed sign-in is a write.
+            self.daemon.request("GET", "/management/status", headers={"Authorization": "Basic " + base64.b64encode(
+                b"admin@example.com:wrong").decode()})
+            self.assertTrue(wait_until(lambda: not self.daemon.full_status()["store"]["healthy"]))
+            error = self.daemon.full_status()["store"]["error"]
+            self.assertRegex(error, f"^{file}: .*locked")
+            status, answer, _ = self.daemon.request("GET", "/management/why/unknown", basic=True)
+            self.assertEqual(status, 200, answer)
+            self.assertEqual(answer["waits"][0]["subject"], f"The store refuses writes: {error}.")
+
+    def test_a_missing_store_is_refused_if_the_log_has_events(self):
+        self.daemon.init()
+        self.spawn_ready()
+        bundle = pathlib.Path(self.folder.name) / "echo.yaml"
+        bundle.write_text(case.ECHO)
+        token = self.daemon.ctl("import", str(bundle))["endpoints"][0]["urlToken"]
+        self.assertEqual(self.daemon.request("POST", f"/{token}", {"userId": "u", "sessionId": "s", "text": "hi"})[0], 200)
+        self.assertEqual(self.daemon.terminate(), 0)
+        for file in (self.daemon.folder / "data").glob("store.db*"):
+            file.unlink()
+        self.assertFalse(self.daemon.start())
+        words = "the store is missing, but the log has events"
+        self.assertIn(words, self.log_lines()[-1]["error"])
+        with self.assertRaisesRegex(Failed, words):
+            self.daemon.init()
+        (self.daemon.folder / "data" / "log").rename(self.daemon.folder / "data" / "old log")
+        self.daemon.init()
+
     def test_the_daemon_starts_without_ports_json(self):
         data = self.daemon.folder / "data"
         data.mkdir(mode=0o700)
         (data / "run").write_text("in its way")
         self.daemon.spawn(self.notify.environment())
         self.notify.wait_for_key("READY")
-        self.assertIn("run/ports.json can't be written; trying again", [line["event"] for line in self.log_lines()])
+        errors = [line["error"] for line in self.log_lines() if line["event"] == "run/ports.json can't be written; trying again"]
+        self.assertEqual(errors, [f"{data}/run/ports.json can't be written: Not a directory"])
 
 
 class Starting(ServiceCase):

@@ -139,7 +139,7 @@ class Why(WhyCase):
     def test_an_upstream_that_answers_401_is_named_in_the_dead_letter(self):
         self.upstream.statuses.append(401)
         event = self.accepted("lookup", "401", text="hello")
-        self.expect(25, "deadLetter", ["answered 401", "Lookup"], "deadletters replay", of=[event])
+        self.expect(25, "deadLetter", ["answered 401", "Lookup"], "deadletters discard", of=[event])
 
     def test_an_event_that_loops_is_a_dead_letter_with_its_reason(self):
         event = self.accepted("loop", "loop", text="hello")
@@ -196,12 +196,19 @@ class Why(WhyCase):
             self.assertTrue(any("it was delivered at" in line for line in watch.stdout), "the watch has ended")
             watch.kill()
 
-    def test_nothing_waits_while_a_question_without_a_time_out_waits_for_its_answer(self):
+    def test_a_question_without_a_time_out_is_found_although_nothing_is_stuck(self):
         self.assertEqual(self.say("asker", "asked", "hi")[1]["text"], "Your name?")
-        for session in self.session("asker", "asked"), self.session("lookup", "new"):
-            code, text = self.why(*session)
-            self.assertEqual(code, 0)
-            self.assertIn("Nothing waits: the session's next input runs at once", text)
+        code, text = self.why(*self.session("asker", "asked"))
+        self.assertEqual(code, 0)
+        self.assertIn("Nothing waits: the session's next input runs at once", text)
+        self.assertIn("waits for the user's answer", text)
+        listed = self.daemon.ctl("sessions", "list", "--reason", "question")["items"]
+        self.assertIn("asked", [item["sessionId"] for item in listed])
+
+    def test_a_session_that_does_not_exist_is_not_found(self):
+        code, text = self.why(*self.session("lookup", "new"))
+        self.assertEqual(code, 1)
+        self.assertNotIn("Nothing waits", text)
 
 
 class Paused(WhyCase):

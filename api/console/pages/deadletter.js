@@ -32,7 +32,7 @@ export default async function deadLetter(page) {
   const tryIt = button('Try without effects', async () =>
     tried.replaceChildren(panel('A try', trial(await act(at('deadletters', letter._id, 'try'), {})))));
   page.show(
-    head('Dead letter', mayReadFlows && !letter.outputSeq ? tryIt : null, settle(page, letter)),
+    head('Dead letter', mayReadFlows && letter.replayable && !letter.outputSeq ? tryIt : null, settle(page, letter)),
     el('div', { className: 'why bad' }, el('p', {}, letter.reason)),
     tried,
     facts([['When', time(letter.createdAt)], ['What', typeOf(letter)], ['User', sessionLink(shown)], ['Session', letter.sessionId],

@@ -18,7 +18,7 @@ export function settle(page, item) {
     page.again();
   };
   return [
-    button('Run again', way('replay', 'It runs again.')), ' ',
+    item.replayable ? [button('Run again', way('replay', 'It runs again.')), ' '] : null,
     button('Discard', async () => {
       if (await confirmed('Discard this dead letter? It will never run.', 'Discard')) await way('discard', 'Discarded.')();
     }, 'danger'),
@@ -67,5 +67,5 @@ export default async function deadLetters(page) {
       ['', open, 'actions many'],
     ], groups, '')) : null,
     panel(reason ? ['With this reason: ', el('q', {}, reason)] : '', list),
-    el('p', { className: 'soft small' }, 'An event that runs again comes behind the events that its session has accepted meanwhile. The groups count the newest 20,000 dead letters of the project, and are at most 200.'));
+    el('p', { className: 'soft small' }, 'An event that runs again comes behind the events that its session has accepted meanwhile. The result of a call and a timer can only be discarded: nothing waits for them any more. The groups count the newest 20,000 dead letters of the project, and are at most 200.'));
 }

@@ -20,7 +20,7 @@ export default async function jobs(page) {
       ['Progress', (item) => el('div', {},
         el('progress', { max: 100, value: item.progress, 'aria-label': `Progress of ${item.name}` }),
         el('div', { className: 'soft small' }, [`${Math.round(item.progress)} %, `,
-          isSetUp(item) ? `step ${item.currentStep} of ${item.totalStep}` : `${number(item.data.changed)} changed, ${number(item.data.skipped)} skipped`]))],
+          isSetUp(item) ? `step ${item.currentStep} of ${item.totalStep}` : `${number(item.data.changed)} changed, ${number(item.data.skipped)} skipped${Object.entries(item.data.reasons ?? {}).map(([reason, count]) => `; ${number(count)}: ${reason}`).join('')}`]))],
       ['Reason', (item) => item.failReason],
       ['Created', (item) => time(item.createdAt)],
       ['Changed', (item) => time(item.lastChangedAt)],

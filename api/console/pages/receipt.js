@@ -21,8 +21,8 @@ const causes = {
 const openCauses = { ...causes, call: 'for the upstream', connection: 'for the webhook' };
 
 const tries = (step) => (step.tries ? `, tries ${step.try - step.tries + 1} to ${step.try}` : step.try > 1 ? `, try ${step.try}` : '');
-const tried = (step) => `${[step.status ? `status ${step.status}` : '', step.error].filter(Boolean).join(', ')}${tries(step)}`;
-const failed = (step) => Boolean(step.error) || step.status >= 400 || step.status === 0 || Boolean(step.deadLetter);
+const tried = (step) => `${[step.status ? `status ${step.status}` : '', step.error, step.ended, step.deadLetter ? `dead letter ${step.deadLetter}` : ''].filter(Boolean).join(', ')}${tries(step)}`;
+const failed = (step) => Boolean(step.error) || step.status >= 400 || step.status === 0 || (Boolean(step.deadLetter) && step.done !== 'replayed');
 
 function changed({ changes, changesLeftOut }) {
   if (!changes) return '';
@@ -46,7 +46,8 @@ export function tell(step, nameOf = (id) => id) {
       step.ended ?? step.reason ?? `${(step.nodes ?? []).join(' → ')}${(step.branches ?? []).map((branch) => `; ${branch}`).join('')}${collected(step)}${changed(step)}`];
     case 'ran': return ['Ran with other events', `in the Turn of ${step.turnOf}`];
     case 'call': return [`Call to ${step.to ?? ''}`, tried(step)];
-    default: return [`Delivery${step.seq ? ` of output ${step.seq}` : ''}${step.to ? ` to ${step.to}` : ''}`, tried(step)];
+    default: if (step.done) return [`Output ${step.seq} ${step.done}`, `${step.by ? `by ${step.sender ?? nameOf(step.by)}, ` : ''}dead letter ${step.deadLetter}`];
+      return [`Delivery${step.seq ? ` of output ${step.seq}` : ''}${step.to ? ` to ${step.to}` : ''}`, tried(step)];
   }
 }
 

@@ -113,9 +113,9 @@ export function attention(page, { counts, queue, store, warnings }, { groups, we
   const others = counts.deadLetters > 0 && letters !== null && letters.length === 0;
   const hidden = counts.deadLetters > 0 && letters === null;
   const lines = [
-    store.healthy ? null : entry('The store can\'t be written', ['Accepted events wait in the log, and go on by themselves when it works.',
+    store.healthy ? null : entry('The store can\'t be written', [store.error ? `${store.error}. ` : '', 'Accepted events wait in the log, and go on by themselves when it works.',
       remedy('Look at the disk or the database server.')]),
-    queue.healthy ? null : entry('The log can\'t be written', ['Clients are answered 503, and nothing is lost.', remedy('Look at the disk or the brokers.')]),
+    queue.healthy ? null : entry('The log can\'t be written', [queue.error ? `${queue.error.replace(/\.$/, '')}. ` : '', 'Clients are answered 503, and nothing is lost.', remedy('Look at the disk or the brokers.')]),
     free.length === 0 ? null : entry(`${counted(free.length, 'partition')} of the log without a daemon`, [
       `Their events wait: partition ${free.map(({ partition }) => partition).join(', ')}.`, remedy('Start a daemon with the role worker.')]),
     webhooks.map((webhook) => ofWebhook(page, webhook, groups)),

@@ -46,6 +46,34 @@ TEST(ReceiptSteps, EachGapHasItsCause) {
                    "waited commit 115-120", "waited connection 120-125", "delivery 125-132"}));
 }
 
+TEST(ReceiptSteps, DroppedOutputAnnouncesNoNextTry) {
+  auto receipt = receipt_of(
+      {{120, accepted_turn},
+       {140, R"({"what":"delivery","seq":1,"try":1,"status":503,"next":900,"at":125,"us":7000})"},
+       {200,
+        R"({"what":"delivery","seq":1,"at":200,"done":"dropped","by":"ann","deadLetter":"d"})"}});
+  receipt.outputs = {{.id = "a-1", .seq = 1}};
+  EXPECT_EQ(shown(receipt),
+            (Steps{"accepted 100-100", "waited queue 100-110", "turn 110-115",
+                   "waited commit 115-120", "waited connection 120-125", "delivery 125-132",
+                   "waited retry 132-200", "delivery 200-200"}));
+  for (const auto& step : steps_of(receipt)) EXPECT_FALSE(step.details.contains("next"));
+  EXPECT_EQ(steps_of(receipt).back().details,
+            (json{{"seq", 1}, {"done", "dropped"}, {"by", "ann"}, {"deadLetter", "d"}}));
+}
+
+TEST(ReceiptSteps, ReplayedOutputWaitsFromItsReplayOn) {
+  auto receipt = receipt_of(
+      {{120, accepted_turn},
+       {140,
+        R"({"what":"delivery","seq":1,"try":1,"status":410,"ended":"gone","deadLetter":"d","at":125,"us":7000})"},
+       {200, R"({"what":"delivery","seq":1,"at":200,"done":"replayed","deadLetter":"d"})"}});
+  receipt.outputs = {{.id = "a-1", .seq = 1, .pending = true}};
+  const auto steps = shown(receipt);
+  EXPECT_EQ(steps.at(6), "delivery 200-200");
+  EXPECT_EQ(steps.at(7), "waited connection 200-");
+}
+
 TEST(ReceiptSteps, EqualTriesAreOneStepFromTheFirstToTheLast) {
   auto receipt = receipt_of(
       {{120, accepted_turn},

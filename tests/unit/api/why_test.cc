@@ -149,9 +149,68 @@ class Why : public testing::Test {
 };
 
 TEST_F(Why, SessionThatIsIdleWaitsForNothing) {
-  expect_reasons(of_session(), {});
   world_.commit_now(next());
   expect_reasons(of_session(), {});
+}
+
+TEST_F(Why, SessionThatDoesNotExistIsNotFound) {
+  const HeaderList session{{"URLToken", token('a')}, {"userId", "u"}, {"sessionId", "s"}};
+  const auto status = [&] {
+    return world_.manage(Method::get, "/management/why", nullptr, session, "ann@acme.example")
+        .status;
+  };
+  EXPECT_EQ(status(), 404);
+  partition_ = PartitionView{3, ""};
+  EXPECT_EQ(status(), 200) << "its first event may be in the log";
+  partition_ = std::nullopt;
+  world_.commit_now(next());
+  EXPECT_EQ(status(), 200);
+}
+
+TEST_F(Why, SessionWhoseOutputsWaitNamesTheirReason) {
+  auto commit = next();
+  commit.after.flow_state = {{"waiting", {{"flow", "Orders"}, {"at", "ask"}}}};
+  add_output(commit, model::new_id());
+  add_output(commit, model::new_id());
+  world_.commit_now(std::move(commit));
+  webhook_fails();
+  expect_reasons(of_session(), {"deliveryFailing", "question"});
+  world_.commit_now(waits_for(model::new_id(), http_call()));
+  expect_reasons(of_session(), {"call", "deliveryFailing"});
+}
+
+TEST_F(Why, QuestionWithoutATimeOutIsAReasonWithoutAnEnd) {
+  auto commit = next();
+  commit.after.flow_state = {{"waiting", {{"flow", "Orders"}, {"at", "ask"}}}};
+  world_.commit_now(std::move(commit));
+  const auto waits = of_session();
+  expect_reasons(waits, {"question"});
+  EXPECT_EQ(subject(waits), "The Flow Orders, at the Node ask, waits for the user's answer.");
+  EXPECT_TRUE(waits.at(0).at("expectedAt").is_null());
+  const auto listed = [&](const char* reason) {
+    const auto response = world_.manage(Method::get, "/management/sessions", nullptr,
+                                        {{"reason", reason}}, "ann@acme.example");
+    EXPECT_EQ(response.status, 200) << response.body;
+    return json::parse(response.body).at("items");
+  };
+  ASSERT_EQ(listed("question").size(), 1U);
+  EXPECT_EQ(listed("question")[0].at("waits"), waits);
+  EXPECT_EQ(listed("call").size(), 0U);
+  world_.commit_now(waits_for(model::new_id(), http_call()));
+  EXPECT_EQ(listed("question").size(), 0U);
+}
+
+TEST_F(Why, ListsRefuseReasonsThatTheirRowsCanNotHave) {
+  const auto status = [&](const std::string& list, const std::string& reason) {
+    return world_
+        .manage(Method::get, "/management/" + list, nullptr, {{"reason", reason}},
+                "ann@acme.example")
+        .status;
+  };
+  EXPECT_EQ(status("sessions", "deliveryFailing"), 400);
+  EXPECT_EQ(status("deliveries", "call"), 400);
+  EXPECT_EQ(status("timers", "behindJobs"), 400);
+  EXPECT_EQ(status("tasks", "call"), 400);
 }
 
 TEST_F(Why, SlowUpstreamIsNamedWithItsAttemptAndItsEnd) {
@@ -367,8 +426,10 @@ TEST_F(Why, DeliveredEventWaitsForNothingAndTellsWhenItWasDelivered) {
   settle();
   world_.clock.advance(1h);
   for (const auto& [id, kind] : {std::pair(event, "event"), std::pair(output, "delivery")}) {
-    EXPECT_EQ(ask("/" + id),
-              (json{{"kind", kind}, {"waits", json::array()}, {"deliveredAt", seconds(at)}}));
+    EXPECT_EQ(ask("/" + id), (json{{"kind", kind},
+                                   {"waits", json::array()},
+                                   {"deliveredAt", seconds(at)},
+                                   {"ending", nullptr}}));
   }
 }
 

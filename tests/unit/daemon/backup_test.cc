@@ -509,6 +509,48 @@ TEST_F(BackupTest, FilesThatRootRestoresBelongToTheFoldersOwner) {
   }
 }
 
+TEST_F(BackupTest, MissingStoreOfAUsedLogIsRefused) {
+  const auto remove_store = [&] {
+    for (const char* name : {"store.db", "store.db-wal", "store.db-shm"}) {
+      std::filesystem::remove(settings_.data_dir / name);
+    }
+  };
+  const auto expect_refused = [&](const char* why) {
+    SCOPED_TRACE(why);
+    const auto store = open_store(settings_, clock_);
+    ASSERT_FALSE(store);
+    EXPECT_EQ(store.error().code, Errc::conflict);
+    EXPECT_NE(store.error().message.find("the store is missing, but the log has events"),
+              std::string::npos)
+        << store.error().message;
+    EXPECT_FALSE(std::filesystem::exists(settings_.data_dir / "store.db"));
+  };
+  remove_store();
+  expect_refused("the log has records");
+  std::filesystem::rename(settings_.data_dir / "log", settings_.data_dir / "old log");
+  {
+    // A log without records may be of a start that was cut short.
+    auto store = open_store(settings_, clock_);
+    ASSERT_TRUE(store) << store.error().message;
+    auto log = open_log(settings_, **store, clock_);
+    ASSERT_TRUE(log) << log.error().message;
+    log->log->stop();
+  }
+  remove_store();
+  {
+    auto store = open_store(settings_, clock_);
+    ASSERT_TRUE(store) << store.error().message;
+    auto log = open_log(settings_, **store, clock_);
+    ASSERT_TRUE(log) << log.error().message;
+    const auto epoch = log->log->new_epoch(1);
+    ASSERT_TRUE(epoch) << epoch.error().message;
+    EXPECT_EQ(*epoch, 2);
+    log->log->stop();
+  }
+  remove_store();
+  expect_refused("the log has a second epoch");
+}
+
 TEST_F(BackupTest, AStoreIsNotMigratedWhenItsOpenerGivesUp) {
   const auto file = settings_.data_dir / "store.db";
   make_older(file);

@@ -161,6 +161,9 @@ TEST_F(BulkWorkTest, LettersThatCanNotBeReplayedAreSkipped) {
   const auto job = run(model::replay_dead_letters, json::object());
   EXPECT_EQ(job.data.at("changed"), 1);
   EXPECT_EQ(job.data.at("skipped"), 1);
+  EXPECT_EQ(
+      job.data.at("reasons"),
+      (json{{"nothing waits for the event (timeOut) any more, so it can only be discarded", 1}}));
   EXPECT_EQ(appended(), Texts{"inject"});
 }
 

@@ -32,6 +32,17 @@ TEST(DataFolder, IsRefusedIfOtherUsersMayEnter) {
   EXPECT_TRUE(DataFolder::open(path));
 }
 
+TEST(DataFolder, FileThatCanNotBeWrittenTellsTheSystemsReason) {
+  const tests::TempFolder place;
+  const auto folder = DataFolder::open(place / "data");
+  ASSERT_TRUE(folder) << folder.error().message;
+  const auto in_its_way = place / "data" / "run" / "ports.json.new";
+  std::filesystem::create_directories(in_its_way);
+  const auto written = folder->write_ports(1, 2);
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().message, in_its_way.string() + " can't be written: Is a directory");
+}
+
 TEST(DataFolder, NewOneIsPrivateWhateverTheUmask) {
   const tests::TempFolder place;
   const mode_t before = ::umask(0);

@@ -95,6 +95,27 @@ TEST_F(DelivererTest, EndpointThatFailsGetsOneTryAtATimeUntilItAnswers) {
   EXPECT_EQ(receiver_.count(), 207U);
 }
 
+TEST_F(DelivererTest, RetriedSessionGoesBeforeThoseThatAreDueLonger) {
+  receiver_.set_handler([](const auto&) { return HttpReceiver::Answer{.status = 503}; });
+  for (const char* user : {"ann", "bob", "cid", "dan"}) {
+    say(key(user), {"hello"});
+    settle();
+  }
+  ASSERT_EQ(receiver_.count(), 3U) << "three failures put the Endpoint off";
+  flush();
+  const auto output = store_->outbox().outputs(key("dan"), 0, 1)->front();
+  for (std::size_t tries = 4; tries < 6; ++tries) {
+    ASSERT_TRUE(
+        store_->deliveries().retry({.output_id = output.id, .key = key("dan"), .seq = output.seq}));
+    deliverer_->retry(key("dan"));
+    ASSERT_TRUE(receiver_.wait_for(tries));
+    settle();
+    EXPECT_EQ(json::parse(receiver_.requests().back().body)["userId"], "dan");
+    EXPECT_EQ(receiver_.count(), tries) << "one try";
+    clock_.advance(1s);
+  }
+}
+
 TEST_F(DelivererTest, TellsTheNextTryOfAnEndpointThatIsPutOff) {
   receiver_.set_handler([](const auto&) { return HttpReceiver::Answer{.status = 503}; });
   EXPECT_FALSE(deliverer_->sending({key("cid")}).front().not_before);

@@ -198,5 +198,28 @@ TEST_F(StoreLife, StoreWithoutItsKeyIsRefused) {
   EXPECT_EQ(opened.error().code, model::Errc::not_found);
 }
 
+TEST_F(StoreLife, StoreWithoutSecretsHasItsKeyToo) {
+  const auto key = folder_.path() / "master.key";
+  const auto away = folder_.path() / "key of the store";
+  store_.reset();
+  std::filesystem::rename(key, away);
+  ASSERT_TRUE(Sealer::create_key_file(key));
+  auto opened = Store::open(place_.store(), clock_);
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, model::Errc::conflict);
+  std::filesystem::rename(away, key);
+  open();
+  // A rotation changes the store's key.
+  store_->committer().start();
+  const auto rotated = store_->key_rotation().rotate();
+  ASSERT_TRUE(rotated) << rotated.error().message;
+  open();
+  store_.reset();
+  std::filesystem::rename(rotated->kept, key);
+  opened = Store::open(place_.store(), clock_);
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, model::Errc::conflict);
+}
+
 }  // namespace
 }  // namespace conversed::store

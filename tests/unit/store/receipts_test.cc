@@ -55,6 +55,17 @@ class ReceiptsTest : public StoreTest {
   Ids found(const std::string& text, const std::string& key = "") {
     return store_->receipts().find("project", text, key, 10).value();
   }
+  // What operators did with outputs, as the receipt's steps tell it.
+  std::vector<std::string> settled(const std::string& id) {
+    std::vector<std::string> found;
+    const auto receipt = store_->receipts().get(id);
+    for (const auto& row : receipt->rows) {
+      if (!row.body.contains("done")) continue;
+      EXPECT_EQ(row.body.at("deadLetter").get<std::string>().size(), model::id_length);
+      found.push_back(row.body.at("done").get<std::string>() + " by " + row.body.value("by", ""));
+    }
+    return found;
+  }
   std::int64_t prune(std::chrono::milliseconds age) {
     return store_->receipts().prune(clock_.now() - age, 500).value();
   }
@@ -64,6 +75,22 @@ class ReceiptsTest : public StoreTest {
   std::map<std::string, std::string> last_;
   std::int64_t offset_ = 0;
 };
+
+TEST_F(ReceiptsTest, OutputsThatOperatorsSettleAreNamedWithThem) {
+  const auto id = commit_event("ann");
+  const auto output = store_->outbox().outputs(key_of("ann"), 0, 1)->front();
+  const PendingDelivery delivery{.output_id = output.id, .key = key_of("ann"), .seq = 1};
+  store_->outbox().give_up(
+      key_of("ann"), output, "gone", [](const auto&) {},
+      ReceiptMark{id, tests::receipt_step({{"what", "delivery"}}), {}});
+  ASSERT_TRUE(store_->committer().write_and_wait([](Writer&) {}));
+  const auto letter = store_->dead_letters().list({.project_id = "project"}, 0, 1)->rows.front();
+  EXPECT_EQ(store_->receipts().get(id)->rows.back().body.at("deadLetter"), letter.id);
+  ASSERT_TRUE(store_->dead_letters().replay_output("project", letter.id, {}, "user 1"));
+  EXPECT_EQ(settled(id), Ids{"replayed by user 1"});
+  ASSERT_TRUE(store_->deliveries().drop(delivery, "user 2"));
+  EXPECT_EQ(settled(id), (Ids{"replayed by user 1", "dropped by user 2"}));
+}
 
 TEST_F(ReceiptsTest, HasItsRowsInTheOrderOfTheirCommitsAndItsOutputs) {
   const auto id = commit_event("ann", {.trace_id = "trace"});

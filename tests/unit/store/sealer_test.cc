@@ -115,15 +115,37 @@ TEST_F(SealerTest, DroppedKeysOpenNothingAfterAnotherStart) {
   EXPECT_EQ(Sealer::open(file_)->keys_in_file(), 2U) << "a dropped key is in the file again";
 }
 
-TEST_F(SealerTest, ReplacedKeyFileIsPrivateAndTheOnlyOne) {
+TEST_F(SealerTest, ReplacedKeysAreKeptInAPrivateFileOfTheirOwn) {
   auto sealer = Sealer::open(file_);
+  const auto before = sealer->seal("t/c/1", "old");
   ASSERT_TRUE(sealer->add_key());
-  ASSERT_TRUE(sealer->drop_old_keys());
-  struct stat status {};
-  ASSERT_EQ(::stat(file_.c_str(), &status), 0);
-  EXPECT_EQ(status.st_mode & 0777, 0600U);
+  const auto kept = sealer->drop_old_keys();
+  ASSERT_TRUE(kept) << kept.error().message;
+  EXPECT_EQ(*kept, file_.string() + ".1");
+  for (const auto& file : {file_, *kept}) {
+    struct stat status {};
+    ASSERT_EQ(::stat(file.c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 0777, 0600U) << file;
+  }
+  EXPECT_EQ(*Sealer::open(*kept)->open_sealed("t/c/1", before), "old");
   const std::filesystem::directory_iterator files(folder_.path());
-  EXPECT_EQ(std::distance(begin(files), end(files)), 1) << "a file is left beside the key file";
+  EXPECT_EQ(std::distance(begin(files), end(files)), 2) << "a further file is left";
+  ASSERT_TRUE(Sealer::open(file_));
+  EXPECT_TRUE(std::filesystem::exists(*kept)) << "a start removes it";
+}
+
+TEST_F(SealerTest, ReplacedKeyOverwritesNoOtherKeyOfItsNumber) {
+  const auto first = file_.string() + ".1";
+  ASSERT_TRUE(Sealer::create_key_file(first));  // another key
+  const auto other = Sealer::open(first)->seal("t/c/1", "other");
+  auto sealer = Sealer::open(file_);
+  const auto before = sealer->seal("t/c/1", "old");
+  ASSERT_TRUE(sealer->add_key());
+  const auto kept = sealer->drop_old_keys();
+  ASSERT_TRUE(kept) << kept.error().message;
+  EXPECT_EQ(*kept, first + ".2");
+  EXPECT_EQ(*Sealer::open(*kept)->open_sealed("t/c/1", before), "old");
+  EXPECT_EQ(*Sealer::open(first)->open_sealed("t/c/1", other), "other");
 }
 
 TEST_F(SealerTest, HandedOverKeyFileIsOnlyRead) {
