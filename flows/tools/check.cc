@@ -369,9 +369,11 @@ class Checker {
 
   void check_constants(const At& at, const Facts& facts) {
     for (const auto& [source, path] : facts.constants) {
-      const std::string example = path.empty() ? "input.text" : path;
-      warn(at, source + " beside `||` is always true, so the condition is; write `" + example +
-                   " == " + source + "`");
+      std::string message = source;
+      message += " beside `||` is always true, so the condition is; write `";
+      message += path.empty() ? "input.text" : path;
+      message.append(" == ").append(source).append("`");
+      warn(at, std::move(message));
     }
   }
 

@@ -389,9 +389,9 @@ std::string remedy_of(const std::string& error, std::string_view text, std::size
   const std::string_view margin = before.substr(0, before.find_first_not_of(" \t"));
   const bool has_tab =
       margin.find('\t') != std::string_view::npos || error == messages::TAB_IN_INDENTATION;
-  const std::string indent = has_tab ? "; indent by blanks, not by tabs"
-                                     : "; is this line indented as the one above it, and is there "
-                                       "a blank behind each ':' and '-'?";
+  std::string indent = has_tab ? "; indent by blanks, not by tabs"
+                               : "; is this line indented as the one above it, and is there "
+                                 "a blank behind each ':' and '-'?";
   if (has_tab && margin.size() == before.size()) return indent;
   // A key that is indented too far continues the text of the line above.
   const bool is_first = before.find_first_of(":'\"[{") == std::string_view::npos;
