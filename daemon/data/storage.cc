@@ -105,7 +105,7 @@ Result<void> back_up_before_migration(const config::Settings& settings, const mo
 // start makes the store before the log, so a log with events has had a store.
 Result<void> check_store_of_log(const config::Settings& settings) {
   if (settings.store.driver != config::StoreDriver::sqlite ||
-      settings.queue.driver != config::QueueDriver::file) {
+      settings.queue.driver != config::QueueDriver::embedded) {
     return {};
   }
   std::error_code ignored;

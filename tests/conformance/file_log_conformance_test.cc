@@ -69,7 +69,7 @@ queue::FileLogSettings tiny() {
 }
 
 INSTANTIATE_TEST_SUITE_P(File, LogConformance,
-                         testing::Values(driver("file", {}), driver("file_tiny", tiny())),
+                         testing::Values(driver("embedded", {}), driver("embedded_tiny", tiny())),
                          [](const auto& tested) { return tested.param.name; });
 
 KeyedDriver keyed_driver(std::string name, const queue::FileLogSettings& settings) {
@@ -77,8 +77,8 @@ KeyedDriver keyed_driver(std::string name, const queue::FileLogSettings& setting
 }
 
 INSTANTIATE_TEST_SUITE_P(File, KeyedAppendConformance,
-                         testing::Values(keyed_driver("file", {}),
-                                         keyed_driver("file_tiny", tiny())),
+                         testing::Values(keyed_driver("embedded", {}),
+                                         keyed_driver("embedded_tiny", tiny())),
                          [](const auto& tested) { return tested.param.name; });
 
 }  // namespace

@@ -81,7 +81,7 @@ TEST_F(ReceiptsTest, OutputsThatOperatorsSettleAreNamedWithThem) {
   const auto output = store_->outbox().outputs(key_of("ann"), 0, 1)->front();
   const PendingDelivery delivery{.output_id = output.id, .key = key_of("ann"), .seq = 1};
   store_->outbox().give_up(
-      key_of("ann"), output, "gone", [](const auto&) {},
+      key_of("ann"), output, "gone", true, [](const auto&) {},
       ReceiptMark{id, tests::receipt_step({{"what", "delivery"}}), {}});
   ASSERT_TRUE(store_->committer().write_and_wait([](Writer&) {}));
   const auto letter = store_->dead_letters().list({.project_id = "project"}, 0, 1)->rows.front();
