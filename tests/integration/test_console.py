@@ -381,7 +381,7 @@ class Console(ConsoleCase):
         self.open("receipt/" + receipt)
         self.browser.wait_until("document.querySelector('.waterfall').innerText.includes('try 2')")
         self.browser.wait_until("document.querySelector('.waterfall').innerText.includes('The webhook of the Endpoint yonder')")
-        views = [each for each in self.audit("showReceipt") if each["object"] == f"receiptId={receipt}"]
+        views = [each for each in self.audit("showReceipt") if each["object"].startswith(f"receiptId={receipt}, projectId=")]
         self.assertEqual(len(views), 1, "one view, however often it is refreshed")
         self.open(session)
         self.daemon.request("POST", "/new/management/sessions/reset", {"URLToken": self.tokens["yonder"], "userId": "user of waits",

@@ -68,6 +68,8 @@ class DeliveryCommands(CtlCase):
     def test_deliveries_drop(self):
         first, *_ = self.failed("dropped", 4)
         self.assertEqual(self.people("deliveries", "drop", first), f"Dropped {first}\n")
+        self.assertRegex(self.people("receipt", first), r"output 1 dropped by admin@example.com; dead letter [a-z0-9]{24}")
+        self.assertRegex(self.people("why", first), r"^Nothing waits: the output was dropped by admin@example.com; dead letter")
         chosen = ("deliveries", "drop", "--endpoint", self.tokens["dropped"])
         self.assertEqual(self.people(*chosen, "--older-than", "1d"), "0 changed, 0 skipped\n")
         job = self.json(*chosen)
