@@ -13,8 +13,8 @@ namespace conversed::store {
 // `touch`, `deliver` and `retry` name a session by its encoded key: its owner runs its lane once
 // more, looks for its pending outputs, or tries to deliver them now. An erasure of the session
 // sends `deliver`, too. `resume`: the id of an Endpoint whose pause an operator has ended.
-// `members`: the name of a daemon that gave up its roles. `erased`: a user's data is erased; daemons
-// drop what they keep of sessions in memory.
+// `members`: the name of a daemon that gave up its roles. `erased`: a user's data is erased;
+// daemons drop what they keep of sessions in memory.
 inline constexpr std::string_view outputs_topic = "outputs";
 inline constexpr std::string_view jobs_topic = "jobs";
 inline constexpr std::string_view answers_topic = "answers";
