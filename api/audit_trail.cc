@@ -1,5 +1,6 @@
 #include "api/audit_trail.h"
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <nlohmann/json.hpp>
@@ -49,8 +50,33 @@ json named_body(const Request& request) {
   return body && body->is_object() ? *std::move(body) : json::object();
 }
 
-// The name of the project in a bundle, which is a JSON text of the body. Empty: not found. Reads no
-// more than the bundle's beginning, and does not parse it.
+// A scalar of YAML within a JSON text: what stands before its end. Empty if it has an escape, or if
+// its end is not sure.
+std::string_view scalar_in_json(std::string_view text, bool in_flow_style) {
+  const auto up_to = [&](std::string_view end) -> std::string_view {
+    const auto found = text.find(end);
+    return found == std::string_view::npos ? std::string_view() : text.substr(0, found);
+  };
+  std::string_view scalar;
+  if (text.starts_with("\\\"")) {
+    text.remove_prefix(2);
+    scalar = up_to("\\\"");
+  } else if (text.starts_with('\'')) {
+    text.remove_prefix(1);
+    scalar = up_to("'");
+    if (text.substr(scalar.size()).starts_with("''")) return {};
+  } else {
+    scalar = text.substr(0, text.find_first_of(in_flow_style ? "\\\",}" : "\\\""));
+    const auto rest = text.substr(scalar.size());
+    if (rest.starts_with('\\') && !rest.starts_with("\\n") && !rest.starts_with("\\r")) return {};
+    scalar = scalar.substr(0, scalar.find(" #"));
+    while (scalar.ends_with(' ')) scalar.remove_suffix(1);
+  }
+  return scalar.find('\\') == std::string_view::npos ? scalar : std::string_view();
+}
+
+// The name of the project in a bundle, which is a JSON text of the body. Empty: not found, or not
+// sure. Reads no more than the bundle's beginning, and does not parse it.
 std::string project_in_bundle(std::string_view body) {
   body = body.substr(0, max_named_body_bytes);
   const auto behind = [](std::string_view text, std::string_view key) -> std::string_view {
@@ -64,13 +90,12 @@ std::string project_in_bundle(std::string_view body) {
     }
     return {};
   };
-  auto name = behind(behind(body, "project"), "name");
-  while (!name.empty() && std::string_view(" \\\"'").find(name.front()) != std::string_view::npos) {
-    name.remove_prefix(1);
-  }
-  name = name.substr(0, name.find_first_of("\\\"',}"));
-  while (name.ends_with(' ')) name.remove_suffix(1);
-  return std::string(name);
+  const auto skip_blanks = [](std::string_view text) {
+    return text.substr(std::min(text.find_first_not_of(' '), text.size()));
+  };
+  const auto project = skip_blanks(behind(body, "project"));
+  const auto name = scalar_in_json(skip_blanks(behind(project, "name")), project.starts_with('{'));
+  return text::is_utf8(name) ? std::string(name) : std::string();
 }
 
 void name_object(store::AuditEntry& entry, const Call& call) {

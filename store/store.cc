@@ -1,5 +1,6 @@
 #include "store/store.h"
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <string_view>
@@ -60,8 +61,8 @@ Result<void> check_key_of_file(Connection& connection, const StoreSettings& sett
 // The next start does it if this one can't: a start must not depend on a store that can be written.
 void note_key_of_file(Connection& connection, const Sealer& sealer) {
   if (known_key(connection)) return;
-  connection.begin();
   try {
+    connection.begin();
     note_key(connection, sealer);
     connection.commit();
   } catch (const SqlError&) {
@@ -215,8 +216,8 @@ Result<void> Store::begin(const StoreSettings& settings) {
     return has_another_key(connection, sealer_);
   });
   if (!of_another_key) return fail(of_another_key.error());
-  // The note of the key counts as a secret.
-  unreadable_secrets_ = secrets->unreadable + (*of_another_key ? 1 : 0);
+  // A store without secrets has a key, too.
+  unreadable_secrets_ = std::max<std::int64_t>(secrets->unreadable, *of_another_key ? 1 : 0);
   committer_.start();
   return {};
 }

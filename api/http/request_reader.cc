@@ -161,14 +161,14 @@ bool RequestReader::parse_request_line(std::string_view line) {
   const auto target = line.substr(first + 1, last - first - 1);
   const auto version = line.substr(last + 1);
   if (!is_token(method)) return refuse(400, "The method is not a token.");
+  const auto known = find_method(method);
+  if (known) request_.method = *known;
   if (version.size() != 8 || !version.starts_with("HTTP/") || !is_digit(version[5]) ||
       version[6] != '.' || !is_digit(version[7])) {
     return refuse(400, "The HTTP version is malformed.");
   }
   if (version[5] != '1') return refuse(505, "This server speaks HTTP/1.1 and HTTP/1.0.");
   http_1_0_ = version[7] == '0';
-  const auto known = find_method(method);
-  if (known) request_.method = *known;
   if (!parse_target(target)) return false;
   if (!known) return refuse(501, "This method is not implemented.");
   return true;

@@ -125,7 +125,7 @@ std::string missing_project(const std::vector<store::ProjectInfo>& projects, Rol
     return "there is no project " +
            (name.empty() ? "of which you are a member"
                          : "in which you have the role " + std::string(name)) +
-           ": `conversectl import` makes one of a bundle";
+           ": an admin can give you the role, or `conversectl import` makes a project of a bundle";
   }
   constexpr std::size_t most_names = 20;
   std::vector<std::string> names;

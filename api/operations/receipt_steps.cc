@@ -191,6 +191,15 @@ class ReceiptWaterfall {
     return outputs;
   }
 
+  // Deliveries of a session go one after the other.
+  void wait_untried(model::Timestamp at, model::Timestamp until, const json& output) {
+    if (delivered_ > at) {
+      wait(WaitCause::output, at, std::min(delivered_, until), output);
+      at = std::min(delivered_, until);
+    }
+    wait(WaitCause::connection, at, until, output);
+  }
+
   void take_delivery(const ReceiptRow& row) {
     const auto seq = row.body.at("seq").get<std::int64_t>();
     auto [track, is_new] = tracks_.try_emplace(seq, Track{.at = receipt_row_begin(row)});
@@ -200,8 +209,11 @@ class ReceiptWaterfall {
     const auto done = row.body.value("done", "");
     if (!done.empty()) {
       // Only a dropped output has waited until now.
-      if (done == "dropped")
-        wait(tried ? WaitCause::retry : WaitCause::connection, at, begin, output);
+      if (done == "dropped" && tried) {
+        wait(WaitCause::retry, at, begin, output);
+      } else if (done == "dropped") {
+        wait_untried(at, begin, output);
+      }
       forget_next_try(seq);
       steps_.push_back({StepWhat::delivery, WaitCause::none, begin, std::chrono::microseconds(0),
                         receipt_row_details(row)});
@@ -211,12 +223,7 @@ class ReceiptWaterfall {
     if (tried) {
       wait(WaitCause::retry, at, begin, merged_details(output, next));
     } else {
-      // Deliveries of a session go one after the other.
-      if (delivered_ > at) {
-        wait(WaitCause::output, at, std::min(delivered_, begin), output);
-        at = std::min(delivered_, begin);
-      }
-      wait(WaitCause::connection, at, begin, output);
+      wait_untried(at, begin, output);
     }
     steps_.push_back({StepWhat::delivery, WaitCause::none, begin, receipt_row_length(row),
                       receipt_row_details(row)});

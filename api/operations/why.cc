@@ -125,8 +125,9 @@ Schema why_schema() {
                        {"deliveredAt", described("When the output, or the event's last one, was "
                                                  "delivered; null: not by a webhook, or not known.",
                                                  nullable(unix_time()))},
-                       {"ending", described("How the delivery of this output ended; null: the "
-                                            "webhook accepted it, or it waits.",
+                       {"ending", described("How the delivery of the output, or of one of the "
+                                            "event's outputs, ended without the webhook; otherwise "
+                                            "null.",
                                             nullable(ending))}}));
 }
 

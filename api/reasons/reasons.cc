@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <utility>
 
 #include "api/live/assets_cache.h"
@@ -50,10 +51,6 @@ Result<std::optional<T>> if_any(Result<T> found) {
 
 std::string tries(std::int64_t failed) {
   return std::to_string(failed) + (failed == 1 ? " failed try" : " failed tries");
-}
-
-bool is_of_input(const Wait& wait) {
-  return wait.reason == Reason::question || wait.reason == Reason::event;
 }
 
 std::string clock_text(int minutes) {
@@ -249,7 +246,7 @@ Result<std::optional<Waits>> Reasons::of_session_and_outputs(const model::Sessio
   if (next->rows.empty()) return *std::move(waits);
   auto outputs = of_first(next->rows.front());
   if (!outputs) return fail(outputs.error());
-  const bool own_first = !waits->empty() && !is_of_input(waits->front());
+  const bool own_first = (*session)->execution.has_value();
   Waits& first = own_first ? *waits : *outputs;
   // A store that fails, for example, is a reason of both.
   for (auto& more : own_first ? *outputs : *waits) {
@@ -572,21 +569,31 @@ Result<std::optional<Found>> Reasons::of_receipt(const std::string& id) const {
   if (!is_event && output == outputs.end()) return std::nullopt;
   const auto& project = (*receipt)->session.project_id;
   Found found{is_event ? "event" : "delivery", project, {}};
+  std::map<std::int64_t, Found::Ending> endings;  // by the output's number
   for (const auto& row : (*receipt)->rows) {
     const auto status = row.body.value("status", 0);
     const bool is_delivery = row.body.value("what", "") == "delivery";
-    const bool is_asked = is_event || row.body.value("seq", std::int64_t{0}) == output->seq;
-    if (!is_delivery || !is_asked) continue;
+    const auto seq = row.body.value("seq", std::int64_t{0});
+    if (!is_delivery || (!is_event && seq != output->seq)) continue;
     if (status >= 200 && status < 300) {
       found.delivered_at = row.written_at;
-      found.ending.reset();
+      endings.erase(seq);
     }
     if (row.body.contains("deadLetter")) {
-      found.ending = {row.body.value("done", "givenUp"), row.body.value("by", ""),
+      endings[seq] = {row.body.value("done", "givenUp"), row.body.value("by", ""),
                       row.body.value("deadLetter", ""), row.written_at};
     }
   }
+  for (const auto& [seq, ending] : endings) {
+    if (!found.ending || found.ending->at <= ending.at) found.ending = ending;
+  }
   if (!is_event) return found;
+  if (found.ending) {
+    auto letter = if_any(store_.dead_letters().get(project, found.ending->dead_letter));
+    if (!letter) return fail(letter.error());
+    const bool is_new = *letter && (*letter)->state == store::DeadLetterState::fresh;
+    if (is_new) return of_new_letter(**letter);
+  }
   if (!(*receipt)->runs) {
     auto kept = of_kept(**receipt);
     if (!kept) return fail(kept.error());

@@ -34,8 +34,9 @@ struct SharedLimitsSettings {
 // Kept by: PeersTest.SpentTokensAndFullInboxesAreKnownToOtherDaemons.
 //
 // Another daemon may erase a session and its inbox. It announces that as a change of the session's
-// deliveries. This daemon then forgets the inbox's size. The next commit that changes the inbox
-// sets the size again. Kept by:
+// deliveries, as it does after a replay or drop of an output. This daemon then forgets the inbox's
+// size. The next commit that changes the inbox sets the size again. Until then an inbox may take a
+// few events more than its limit. Kept by:
 // SharedLimitsTest.TheInboxOfASessionThatIsErasedElsewhereIsForgotten.
 //
 // Notifications arrive on the watch's thread; `tell` is for one thread at a time.

@@ -167,6 +167,7 @@ Result<Answer> Client::request(std::string_view method, const std::string& path,
   }
   long status = 0;
   curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+  outcome_unknown_ = is_change && (status == 502 || status == 504);
   Answer answer{static_cast<int>(status), nullptr};
   if (!received.empty()) {
     answer.body = nlohmann::json::parse(received, nullptr, false);
@@ -216,8 +217,12 @@ std::string encode(const std::string& text) {
 
 model::Error error_of(const Answer& answer, const std::string& url) {
   std::string message = detail_of(answer, url);
-  if (answer.status < 400) message += ": the answer is a redirect";
-  if (answer.status == 401) message += ": check --as and CONVERSECTL_PASSWORD";
+  if (answer.status < 400) {
+    message = url + " answers with a redirect (status " + std::to_string(answer.status) +
+              "): is --url right?";
+  }
+  const bool is_of_daemon = answer.body.is_object();
+  if (answer.status == 401 && is_of_daemon) message += ": check --as and CONVERSECTL_PASSWORD";
   constexpr std::string_view no_project = "the query parameter projectId is required";
   if (message.starts_with(no_project)) {
     message.replace(0, no_project.size(), "name the project by --project");

@@ -94,6 +94,7 @@ Result<json> answer_of(Client& client, const Command& command, const Values& val
     const auto key = key_of(command, values);
     auto answer = client.manage(request->method, path, request->body, command.wait, key);
     if (answer || !client.is_outcome_unknown()) return answer;
+    // The daemon, or a proxy in front of it, may have failed after the change was made.
     return fail(answer.error().code,
                 answer.error().message +
                     (key.empty() ? ". Look whether it was done before you repeat the command"
@@ -232,7 +233,9 @@ Option key_option() {
 
 std::vector<Option> with_times(std::vector<Option> options) {
   const auto add = [&](const char* field, const char* help, Option::Among among) {
-    options.push_back(Option{std::string("--") + field, help}.in_field(field).grouped(among));
+    options.push_back(
+        Option{std::string("--") + field, help}.in_field(field).grouped(among).checked_by(
+            not_empty));
   };
   constexpr auto one = Option::Among::at_most_one;
   add("at", "At this time, such as 2027-03-28T14:30, in --timezone", one);

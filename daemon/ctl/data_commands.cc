@@ -102,7 +102,8 @@ Command restore_command() {
        Option{"--key",
               "The master key of the backup, such as master.key.1; default: the key in the data "
               "folder"}
-           .file(),
+           .file()
+           .checked_by(not_empty),
        Option{"--store-alone",
               "Restore a backup without a log, too: events since the backup are lost",
               Option::Kind::flag}}}

@@ -216,6 +216,10 @@ std::vector<Option> row_filter_options(std::vector<Option> more) {
           .in_query("newerThan")
           .checked_by(check_duration)};
   std::ranges::move(more, std::back_inserter(options));
+  // An empty text, such as that of an unset variable, would choose the rows of all.
+  for (Option& option : options) {
+    if (!option.check && option.name != "--project") option.check = not_empty;
+  }
   return options;
 }
 

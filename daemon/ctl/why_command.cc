@@ -55,10 +55,10 @@ std::string ending_of(const Fields& ending) {
 }
 
 std::string nothing_waits(const Fields& found) {
+  if (found.has("ending")) return "Nothing waits: " + ending_of(found.object("ending"));
   if (const auto delivered = found.time("deliveredAt")) {
     return "Nothing waits: it was delivered at " + full_time(*delivered, screen()) + ".";
   }
-  if (found.has("ending")) return "Nothing waits: " + ending_of(found.object("ending"));
   if (found.text("kind") != "session") return "Nothing waits.";
   return "Nothing waits: the session's next input runs at once.";
 }

@@ -113,7 +113,8 @@ Result<void> check_store_of_log(const config::Settings& settings) {
   if (std::filesystem::exists(settings.data_dir / "store.db", ignored)) return {};
   if (!std::filesystem::exists(folder, ignored)) return {};
   const auto used = queue::was_used(folder);
-  if (used && !*used) return {};
+  if (!used) return fail(used.error());
+  if (!*used) return {};
   return fail(model::Errc::conflict,
               "the store is missing, but the log has events: restore store.db from a backup; to "
               "begin anew, move " +

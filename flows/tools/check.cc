@@ -370,7 +370,7 @@ class Checker {
   void check_constants(const At& at, const Facts& facts) {
     for (const auto& [source, path] : facts.constants) {
       std::string message = source;
-      message += " beside `||` is always true, so the condition is; write `";
+      message += " beside `||` is always true, so the comparison has no effect; write `";
       message += path.empty() ? "input.text" : path;
       message.append(" == ").append(source).append("`");
       warn(at, std::move(message));

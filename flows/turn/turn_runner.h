@@ -70,8 +70,7 @@ class TurnRunner : public Turn {
   Result<NodeIndex> enter(Enter step);
   Result<void> count_visit();
   [[nodiscard]] NodeIndex noted_way(NodeIndex to) const;
-  // Ends the Turn with a call; one of its `http`, `search`, `code` and
-  // `due_at` is set.
+  // Ends the Turn with a call; one of its `http`, `search`, `code` and `due_at` is set.
   Result<void> suspend(model::PendingCall call);
   void count_follow_up();
   void arm_journey();

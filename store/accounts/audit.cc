@@ -52,7 +52,8 @@ std::optional<std::string> project_of(Connection& connection, const AuditEntry& 
     case By::endpoint:
       return of("SELECT project_id FROM endpoints WHERE id = :i");
     case By::url_token:
-      return of("SELECT project_id FROM endpoints WHERE url_token = :i");
+      return connection.value<std::string>("SELECT project_id FROM endpoints WHERE url_token = :i",
+                                           text::lower_case(project.value));
     case By::connection:
       return of("SELECT project_id FROM connections WHERE id = :i");
     case By::lexicon:
@@ -75,6 +76,16 @@ std::optional<std::string> project_of(Connection& connection, const AuditEntry& 
           entry.organisation_id);
   }
   return std::nullopt;
+}
+
+// None: the project belongs to another organisation, whose objects the actor must not learn of.
+std::optional<std::string> own_project_of(Connection& connection, const AuditEntry& entry,
+                                          const AuditedProject& project) {
+  const auto found = project_of(connection, entry, project);
+  if (!found) return std::nullopt;
+  return connection.value<std::string>(
+      "SELECT id FROM projects WHERE id = :i AND organisation_id = :o", *found,
+      entry.organisation_id);
 }
 
 std::string with_project(const AuditEntry& entry) {
@@ -104,7 +115,7 @@ void Audit::begin(AuditEntry entry, Begun done, AuditedProject project) {
         stored->at = writer.now();
         complete(writer.connection(), *stored);
         stored->project_id =
-            project_of(writer.connection(), *stored, project).value_or(std::string());
+            own_project_of(writer.connection(), *stored, project).value_or(std::string());
         insert(writer.connection(), *stored);
         return {};
       },
@@ -132,26 +143,14 @@ void Audit::add(Writer& writer, AuditEntry entry) {
 
 namespace {
 
-// The pattern of LIKE with the escape character `!`.
+// The pattern of LIKE with the escape character `!`, for texts in lower case.
 std::string containing(std::string_view text) {
   std::string pattern = "%";
   for (const char c : text) {
     if (c == '%' || c == '_' || c == '!') pattern += '!';
-    pattern += c;
+    pattern += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   }
   return pattern + '%';
-}
-
-std::string id_of_project(Connection& connection, const AuditFilter& filter) {
-  if (filter.about.empty()) return {};
-  const auto id =
-      filter.organisation_id.empty()
-          ? connection.value<std::string>(
-                "SELECT id FROM projects WHERE name = :n ORDER BY id LIMIT 1", filter.about)
-          : connection.value<std::string>(
-                "SELECT id FROM projects WHERE organisation_id = :o AND name = :n",
-                filter.organisation_id, filter.about);
-  return id.value_or("");
 }
 
 }  // namespace
@@ -174,21 +173,24 @@ Result<Audit::Page> Audit::list(const AuditFilter& filter, std::int64_t before,
       examined_entries +
       "LIMIT :e) AS examined"
       " WHERE (:a = '' OR actor = :c) AND (:q = '' OR operation = :r)"
-      " AND (:d = '' OR id = :i OR trace_id = :t OR credential = :k OR object LIKE :j ESCAPE '!'"
-      " OR (:m <> '' AND object LIKE :h ESCAPE '!'))"
+      " AND (:d = '' OR id = :i OR trace_id = :t OR credential = :k"
+      " OR LOWER(object) LIKE :j ESCAPE '!'"
+      // A project's name stands for its id, which an object has.
+      " OR EXISTS (SELECT 1 FROM projects p WHERE p.name = :m AND object LIKE '%' || p.id || '%'" +
+      std::string(filter.organisation_id.empty()
+                      ? ""
+                      : " AND p.organisation_id = examined.organisation_id") +
+      "))"
       " ORDER BY n DESC LIMIT :l";
   return read_snapshot(database_, [&](Connection& connection) {
     const auto with_organisation = [&](const auto& ask, const auto&... in) {
       return filter.organisation_id.empty() ? ask(in...) : ask(filter.organisation_id, in...);
     };
-    // A project's name stands for its id, which an object has.
-    const auto project = id_of_project(connection, filter);
     Page page;
-    page.rows =
-        with_organisation([&](const auto&... in) { return connection.all(row, sql, in...); }, below,
-                          examined, filter.actor, filter.actor, filter.operation, filter.operation,
-                          filter.about, filter.about, filter.about, "key " + filter.about,
-                          containing(filter.about), project, containing(project), limit);
+    page.rows = with_organisation(
+        [&](const auto&... in) { return connection.all(row, sql, in...); }, below, examined,
+        filter.actor, filter.actor, filter.operation, filter.operation, filter.about, filter.about,
+        filter.about, "key " + filter.about, containing(filter.about), filter.about, limit);
     if (page.rows.size() == limit) {
       page.next = page.rows.back().row;
     } else {

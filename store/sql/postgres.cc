@@ -286,7 +286,12 @@ void PostgresStatement::send_rows(std::vector<SqlRow> rows, PostgresDriver::Answ
   if (rows.size() == 1) {
     // Other parameters may be bound already.
     parameters().swap(rows.front());
-    driver_.send(*this, asks ? this : nullptr, std::move(answers));
+    try {
+      driver_.send(*this, asks ? this : nullptr, std::move(answers));
+    } catch (...) {
+      parameters().swap(rows.front());
+      throw;
+    }
     return parameters().swap(rows.front());
   }
   if (!of_rows_) of_rows_ = make_of_rows();

@@ -19,7 +19,7 @@ using model::Errc;
 using model::Result;
 
 constexpr int steps_between_questions = 100'000;  // of SQLite's virtual machine
-constexpr int pages_a_slice = 4'096;              // of 1 KiB, as the store's file has them
+constexpr int pages_a_slice = 1'024;              // of 1 KiB, as the store's file has them
 
 struct Close {
   void operator()(sqlite3* handle) const { sqlite3_close_v2(handle); }

@@ -10,8 +10,8 @@
 namespace conversed::store {
 
 // Copies the file to the new file `to` (mode 0600, durable when this returns), while others go on
-// reading and writing. The copy is one snapshot of a moment after the call, read by slices of four
-// megabytes. `go_on` is asked before each slice, and false ends the copy. Meanwhile the source's
+// reading and writing. The copy is one snapshot of a moment after the call, read by slices of a
+// megabyte. `go_on` is asked before each slice, and false ends the copy. Meanwhile the source's
 // write-ahead log can't be emptied. The writer of the source keeps the source open.
 //
 // Errors name the files without their folders: `conflict` if `to` exists, `unavailable` if a file

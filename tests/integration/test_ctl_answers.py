@@ -61,12 +61,12 @@ class StrangeAnswers(StrangerCase):
                (200, '{"items": 5}'), (200, '{"items": [null]}'), (200, "[]")]
     # All read these in one way. Each command gets one of them, nightly all.
     REFUSED = [(200, "<html>Not here</html>"), (200, "\udcff\udc9b"), (200, ""), (301, ERROR), (401, ERROR)]
-    # These commands send no request.
     # Some commands need one of several options.
     ONE_OF = {("inject",): ["--text", "1"], ("why",): ["1"], ("timers", "reschedule"): ["--in", "1h"],
               ("schedules", "reschedule"): ["--in", "1h"], ("flow", "ramp"): ["--stop"],
               **{(group, verb): ["1"] for group, verb in (("deliveries", "retry"), ("deliveries", "drop"), ("deadletters", "replay"),
                                                           ("deadletters", "discard"))}}
+    # These commands send no request.
     OF_FILES = {("completion",), ("flow", "check"), ("flow", "test"), ("restore",)}
 
     @classmethod

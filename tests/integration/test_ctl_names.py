@@ -62,8 +62,8 @@ class Names(CtlCase):
         self.addCleanup(environment.update, {name: environment[name] for name in ("CONVERSECTL_AS", "CONVERSECTL_PASSWORD")})
         environment.update(CONVERSECTL_AS="empty@example.com", CONVERSECTL_PASSWORD=password)
         self.assertEqual(self.run_ctl("sessions", "list", code=1).stderr,
-                         "conversectl: there is no project in which you have the role conversationAdmin: `conversectl import` makes one "
-                         "of a bundle\n")
+                         "conversectl: there is no project in which you have the role conversationAdmin: an admin can give you the "
+                         "role, or `conversectl import` makes a project of a bundle\n")
 
     def test_an_endpoint_is_named_by_name_id_or_token(self):
         token = next(item["urlToken"] for item in self.second["endpoints"] if item["name"] == "own")

@@ -175,6 +175,9 @@ TEST_F(Why, SessionWhoseOutputsWaitNamesTheirReason) {
   world_.commit_now(std::move(commit));
   webhook_fails();
   expect_reasons(of_session(), {"deliveryFailing", "question"});
+  quota_used_up_ = true;
+  expect_reasons(of_session(), {"deliveryFailing", "quota"});
+  quota_used_up_ = false;
   world_.commit_now(waits_for(model::new_id(), http_call()));
   expect_reasons(of_session(), {"call", "deliveryFailing"});
 }

@@ -341,14 +341,16 @@ TEST(FlowCheck, FindsExpressionsWithoutBraces) {
 }
 
 TEST(FlowCheck, FindsConstantsThatMakeAConditionTrue) {
-  EXPECT_EQ(check_nodes("  - if: input.text == 'nein' || 'no'\n    then: []\n"
-                        "  - if: input.data.a && !(input.text == 'x' || input.text == 'y' || 3)\n"
-                        "    then: []\n  - if: \"'a' || input.text\"\n    then: []\n"),
-            (Texts{"'no' beside `||` is always true, so the condition is; write `input.text == "
-                   "'no'`",
-                   "3 beside `||` is always true, so the condition is; write `input.text == 3`",
-                   "'a' beside `||` is always true, so the condition is; write `input.text == "
-                   "'a'`"}));
+  EXPECT_EQ(
+      check_nodes("  - if: input.text == 'nein' || 'no'\n    then: []\n"
+                  "  - if: input.data.a && !(input.text == 'x' || input.text == 'y' || 3)\n"
+                  "    then: []\n  - if: \"'a' || input.text\"\n    then: []\n"),
+      (Texts{
+          "'no' beside `||` is always true, so the comparison has no effect; write `input.text == "
+          "'no'`",
+          "3 beside `||` is always true, so the comparison has no effect; write `input.text == 3`",
+          "'a' beside `||` is always true, so the comparison has no effect; write `input.text == "
+          "'a'`"}));
   EXPECT_EQ(check_nodes("  - say: \"{{input.data.name || 'you'}}\"\n"
                         "  - if: (input.data.name || 'you') == 'you'\n    then: []\n"
                         "  - if: input.data.a || ''\n    then: []\n"
