@@ -176,7 +176,7 @@ TEST_F(Why, SessionWhoseOutputsWaitNamesTheirReason) {
   webhook_fails();
   expect_reasons(of_session(), {"deliveryFailing", "question"});
   quota_used_up_ = true;
-  expect_reasons(of_session(), {"deliveryFailing", "quota"});
+  expect_reasons(of_session(), {"deliveryFailing", "quota", "question"});
   quota_used_up_ = false;
   world_.commit_now(waits_for(model::new_id(), http_call()));
   expect_reasons(of_session(), {"call", "deliveryFailing"});
