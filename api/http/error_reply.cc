@@ -36,6 +36,7 @@ constexpr std::array status_rows{
     StatusRow{504, "Gateway Timeout", 1000},
     StatusRow{408, "Request Timeout", 1000},
     StatusRow{414, "URI Too Long", 1000},
+    StatusRow{415, "Unsupported Media Type", 1000},
     StatusRow{417, "Expectation Failed", 1000},
     StatusRow{429, "Too Many Requests", 429},
     StatusRow{431, "Request Header Fields Too Large", 1000},

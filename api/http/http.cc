@@ -17,8 +17,8 @@ std::optional<std::string_view> first(const HeaderList& list, std::string_view n
 }  // namespace
 
 std::string_view method_name(Method method) {
-  constexpr std::array<std::string_view, 9> names{"GET",    "HEAD",    "POST",  "PUT", "PATCH",
-                                                  "DELETE", "OPTIONS", "TRACE", ""};
+  static constexpr std::array<std::string_view, 9> names{
+      "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", ""};
   return names.at(static_cast<std::size_t>(method));
 }
 

@@ -144,8 +144,9 @@ bool RequestReader::parse_head(std::string_view head) {
     if (!first && !parse_field(line)) return false;
     first = false;
   }
-  for (auto& [name, value] : request_.headers) {
-    if (name == "host" && !authority_.empty()) value = authority_;
+  if (!authority_.empty()) {
+    const auto host = std::ranges::find(request_.headers, "host", &HeaderList::value_type::first);
+    if (host != request_.headers.end()) host->second = authority_;
   }
   empty_lines_ = 0;
   return decide_framing();

@@ -114,6 +114,6 @@ struct Description {
 
 [[nodiscard]] Header inject_id_header();
 // The plain text of inject and notify.
-[[nodiscard]] Success accepted_answer(std::string_view text);
+[[nodiscard]] Success accepted_answer(std::string_view says);
 
 }  // namespace conversed::api::openapi

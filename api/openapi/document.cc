@@ -21,7 +21,8 @@ constexpr std::string_view about =
     "Keeps conversations going: users talk with Flows, other systems push events into running "
     "conversations.\n\nEvery path is served with and without the base path. Errors are JSON "
     "(`application/problem+json`) for every `Accept`. Requests that are not valid HTTP/1.1 are "
-    "refused with 400, 417, 501 or 505. `HEAD` is answered where `GET` is, `OPTIONS` everywhere, "
+    "refused with 400, 415, 417, 501 or 505. `HEAD` is answered where `GET` is, `OPTIONS` "
+    "everywhere, "
     "and methods that are not listed below with 405. For 24 hours a repeated `Idempotency-Key` "
     "with the same body gets the answer of its first 2xx.";
 

@@ -152,7 +152,7 @@ Schema unix_time() {
 }
 
 Schema email() {
-  Schema schema = text_like("^[^@,;<>\\u0000-\\u0020\\u007f]+@[^@,;<>\\u0000-\\u0020\\u007f]+$");
+  Schema schema = text_like(R"(^[^@,;<>\u0000-\u0020\u007f]+@[^@,;<>\u0000-\u0020\u007f]+$)");
   schema["maxLength"] = text::max_email_bytes;
   return described(
       "An e-mail address, of " + std::to_string(text::max_email_bytes) + " bytes in UTF-8 at most.",
@@ -164,7 +164,7 @@ Schema bounded_bytes(std::size_t max_bytes) {
 }
 
 Schema conversation_name() {
-  Schema schema = text_like("^[^\\u0000-\\u001f\\u007f-\\u009f]+$");
+  Schema schema = text_like(R"(^[^\u0000-\u001f\u007f-\u009f]+$)");
   schema["minLength"] = 1;
   schema["maxLength"] = max_name_bytes;
   return described(

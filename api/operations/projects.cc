@@ -76,8 +76,8 @@ Result<Response> create_token(const Call& call, ProjectServices& services) {
 }
 
 Description describe_create_token() {
-  auto label = text_like(
-      "^[^\\u0000-\\u0020\\u007f]([^\\u0000-\\u001f\\u007f]*[^\\u0000-\\u0020\\u007f])?$");
+  auto label =
+      text_like(R"(^[^\u0000-\u0020\u007f]([^\u0000-\u001f\u007f]*[^\u0000-\u0020\u007f])?$)");
   label["maxLength"] = max_label_length;
   const auto body =
       object({{"label",

@@ -180,10 +180,7 @@ Result<Waits> Reasons::of_session(const model::Session& session) const {
     if (!timer) return fail(timer.error());
     if (*timer) return Waits{wait_of_input(id, place_of(session), (*timer)->due_at)};
   }
-  if (auto quota = of_quota(session.key, read)) waits.push_back(*std::move(quota));
-  if (session.execution) return waits;
-  if (auto wait = wait_without_timer(session.flow_state)) waits.push_back(*std::move(wait));
-  return waits;
+  return of_idle(session.key, session.execution ? nullptr : &session.flow_state, read);
 }
 
 Result<std::vector<Waits>> Reasons::of_page(
@@ -221,13 +218,20 @@ Result<std::vector<Waits>> Reasons::of_page(
     } else if (const auto asked = questions.find(session.row); asked != questions.end()) {
       waits.push_back(wait_of_input(asked->second->id, place, *asked->second->due_at - *by));
     } else {
-      if (auto quota = of_quota(session.key, read)) waits.push_back(*std::move(quota));
       const auto state = idle->find(session.row);
-      auto wait = state == idle->end() ? std::nullopt : wait_without_timer(state->second);
-      if (wait) waits.push_back(*std::move(wait));
+      waits = of_idle(session.key, state == idle->end() ? nullptr : &state->second, read);
     }
   }
   return all;
+}
+
+Waits Reasons::of_idle(const model::SessionKey& key, const nlohmann::json* flow_state,
+                       Read& read) const {
+  Waits waits;
+  if (auto quota = of_quota(key, read)) waits.push_back(*std::move(quota));
+  auto wait = flow_state == nullptr ? std::nullopt : wait_without_timer(*flow_state);
+  if (wait) waits.push_back(*std::move(wait));
+  return waits;
 }
 
 Result<std::optional<Waits>> Reasons::of_session_and_outputs(const model::SessionKey& key) const {
@@ -558,23 +562,15 @@ Result<std::optional<Found>> Reasons::of_event(const std::string& id) const {
   return Found{"event", (*delivery)->key.project_id, *std::move(waits)};
 }
 
-// An event that has run, or one of its outputs: their receipt tells the rest.
-Result<std::optional<Found>> Reasons::of_receipt(const std::string& id) const {
-  auto receipt = if_any(store_.receipts().get(id.substr(0, model::id_length)));
-  if (!receipt) return fail(receipt.error());
-  if (!*receipt) return std::nullopt;
-  const bool is_event = id == (*receipt)->input_id;
-  const auto& outputs = (*receipt)->outputs;
-  const auto output = std::ranges::find(outputs, id, &store::Receipt::Output::id);
-  if (!is_event && output == outputs.end()) return std::nullopt;
-  const auto& project = (*receipt)->session.project_id;
-  Found found{is_event ? "event" : "delivery", project, {}};
+namespace {
+
+// Adds how the deliveries of the receipt's outputs ended. `only`: of the output of this number.
+void add_ends(const store::Receipt& receipt, std::optional<std::int64_t> only, Found& found) {
   std::map<std::int64_t, Found::Ending> endings;  // by the output's number
-  for (const auto& row : (*receipt)->rows) {
+  for (const auto& row : receipt.rows) {
     const auto status = row.body.value("status", 0);
-    const bool is_delivery = row.body.value("what", "") == "delivery";
     const auto seq = row.body.value("seq", std::int64_t{0});
-    if (!is_delivery || (!is_event && seq != output->seq)) continue;
+    if (row.body.value("what", "") != "delivery" || seq != only.value_or(seq)) continue;
     if (status >= 200 && status < 300) {
       found.delivered_at = row.written_at;
       endings.erase(seq);
@@ -587,24 +583,57 @@ Result<std::optional<Found>> Reasons::of_receipt(const std::string& id) const {
   for (const auto& [seq, ending] : endings) {
     if (!found.ending || found.ending->at <= ending.at) found.ending = ending;
   }
+}
+
+}  // namespace
+
+// An event that has run, or one of its outputs: their receipt tells the rest.
+Result<std::optional<Found>> Reasons::of_receipt(const std::string& id) const {
+  auto receipt = if_any(store_.receipts().get(id.substr(0, model::id_length)));
+  if (!receipt) return fail(receipt.error());
+  if (!*receipt) return std::nullopt;
+  const bool is_event = id == (*receipt)->input_id;
+  const auto& outputs = (*receipt)->outputs;
+  const auto output = std::ranges::find(outputs, id, &store::Receipt::Output::id);
+  if (!is_event && output == outputs.end()) return std::nullopt;
+  Found found{is_event ? "event" : "delivery", (*receipt)->session.project_id, {}};
+  add_ends(**receipt, is_event ? std::nullopt : std::optional(output->seq), found);
   if (!is_event) return found;
+  return of_event_that_ran(**receipt, std::move(found));
+}
+
+Result<std::optional<Found>> Reasons::of_event_that_ran(const store::Receipt& receipt,
+                                                        Found found) const {
   if (found.ending) {
-    auto letter = if_any(store_.dead_letters().get(project, found.ending->dead_letter));
+    auto letter = if_any(store_.dead_letters().get(found.project_id, found.ending->dead_letter));
     if (!letter) return fail(letter.error());
     const bool is_new = *letter && (*letter)->state == store::DeadLetterState::fresh;
     if (is_new) return of_new_letter(**letter);
   }
-  if (!(*receipt)->runs) {
-    auto kept = of_kept(**receipt);
+  if (!receipt.runs) {
+    auto kept = of_kept(receipt);
     if (!kept) return fail(kept.error());
     if (*kept) found.waits = **std::move(kept);
     return found;
   }
   // The result that the execution waits for is in the log.
-  auto waits = of_session((*receipt)->session);
+  auto waits = of_session(receipt.session);
   if (!waits) return fail(waits.error());
   found.waits = *std::move(waits);
   return found;
+}
+
+Result<std::optional<Found>> Reasons::of_letter(const std::string& id) const {
+  auto letter = store_.dead_letters().of(id);
+  if (!letter) return fail(letter.error());
+  if (!*letter) return std::nullopt;
+  if ((*letter)->state == store::DeadLetterState::fresh) return of_new_letter(**letter);
+  // The receipt of a settled output tells how it ended.
+  if ((*letter)->id != id) {
+    auto done = of_receipt(id);
+    if (!done || *done) return done;
+  }
+  return Found{"deadLetter", (*letter)->key.project_id, {}};
 }
 
 Found Reasons::of_new_letter(const store::DeadLetter& letter) {
@@ -627,22 +656,10 @@ Result<Found> Reasons::of(const std::string& id) const {
   auto timer = if_any(store_.timers().get(id));
   if (!timer) return fail(timer.error());
   if (*timer) return with("timer", (*timer)->session.project_id, of_timer(**timer));
-  for (const auto find : {&Reasons::of_call, &Reasons::of_event}) {
+  for (const auto find : {&Reasons::of_call, &Reasons::of_event, &Reasons::of_letter}) {
     auto found = (this->*find)(id);
     if (!found) return fail(found.error());
     if (*found) return **std::move(found);
-  }
-  auto letter = store_.dead_letters().of(id);
-  if (!letter) return fail(letter.error());
-  if (*letter) {
-    if ((*letter)->state == store::DeadLetterState::fresh) return of_new_letter(**letter);
-    // The receipt of a settled output tells how it ended.
-    if ((*letter)->id != id) {
-      auto done = of_receipt(id);
-      if (!done) return fail(done.error());
-      if (*done) return **std::move(done);
-    }
-    return Found{"deadLetter", (*letter)->key.project_id, {}};
   }
   auto job = if_any(store_.jobs().get(id));
   if (!job) return fail(job.error());

@@ -157,6 +157,9 @@ class Reasons {
                                        std::chrono::milliseconds offset) const;
   [[nodiscard]] model::Result<model::Waits> of_execution(const model::Session& session,
                                                          Read& read) const;
+  // Of a session without an execution. `flow_state`: null if it is not known.
+  [[nodiscard]] model::Waits of_idle(const model::SessionKey& key, const nlohmann::json* flow_state,
+                                     Read& read) const;
   [[nodiscard]] std::optional<model::Wait> of_inbox(const model::SessionKey& key,
                                                     std::int64_t size) const;
   [[nodiscard]] std::optional<model::Wait> of_share(const model::SessionKey& key) const;
@@ -165,7 +168,10 @@ class Reasons {
   [[nodiscard]] model::Result<std::optional<Found>> of_inbox_event(
       const store::Sessions::InInbox& event) const;
   [[nodiscard]] static Found of_new_letter(const store::DeadLetter& letter);
+  [[nodiscard]] model::Result<std::optional<Found>> of_letter(const std::string& id) const;
   [[nodiscard]] model::Result<std::optional<Found>> of_receipt(const std::string& id) const;
+  [[nodiscard]] model::Result<std::optional<Found>> of_event_that_ran(const store::Receipt& receipt,
+                                                                      Found found) const;
   [[nodiscard]] model::Result<std::optional<Found>> of_call(const std::string& id) const;
   [[nodiscard]] model::Wait wait_of_quiet_hours(const store::Timers::Row& timer) const;
 

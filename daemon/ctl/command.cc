@@ -14,7 +14,6 @@ namespace conversed::ctl {
 namespace {
 
 using Kind = Option::Kind;
-using model::Errc;
 using model::fail;
 using model::Result;
 using nlohmann::json;
@@ -44,6 +43,20 @@ json body_field(const Option& option, const std::string& text, const Values& val
   return list;
 }
 
+// Adds an option to the query and the body of a request.
+void add_option(const Command& command, const Option& option, const std::string& text,
+                const Values& values, Request& request) {
+  const bool of_pages = command.pages && option.name == "--limit";
+  if (!option.query.empty() && !of_pages && !text.empty()) {
+    request.query += (request.query.empty() ? "" : "&") + option.query + '=' + encode(text);
+  }
+  if (option.field.empty()) return;
+  if (request.body.is_null()) request.body = json::object();
+  if (option.kind >= Kind::flag || !text.empty()) {
+    request.body[option.field] = body_field(option, text, values);
+  }
+}
+
 Result<Request> request_of(Client& client, const Command& command, const Values& values) {
   const auto blank = command.request.find(' ');
   Request request{command.request.substr(0, blank), {}, {}, command.body};
@@ -58,16 +71,8 @@ Result<Request> request_of(Client& client, const Command& command, const Values&
       if (!id) return fail(id.error());
       text = std::move(*id);
     }
-    ids[option.name] = text;
-    const bool of_pages = command.pages && option.name == "--limit";
-    if (!option.query.empty() && !of_pages && !text.empty()) {
-      request.query += (request.query.empty() ? "" : "&") + option.query + '=' + encode(text);
-    }
-    if (option.field.empty()) continue;
-    if (request.body.is_null()) request.body = json::object();
-    if (option.kind >= Kind::flag || !text.empty()) {
-      request.body[option.field] = body_field(option, text, values);
-    }
+    add_option(command, option, text, values, request);
+    ids[option.name] = std::move(text);
   }
   request.path = replaced(std::string_view(command.request).substr(blank + 1),
                           [&](const std::string& name) { return encode(ids[name]); });
@@ -248,10 +253,12 @@ std::vector<Option> with_times(std::vector<Option> options) {
 
 Table table_of(const std::vector<Column>& columns, const std::vector<Fields>& items) {
   std::vector<std::string> headers;
+  headers.reserve(columns.size());
   for (const Column& column : columns) headers.emplace_back(column.header);
   Table table(headers);
   for (const Fields& item : items) {
     std::vector<Cell> row;
+    row.reserve(columns.size());
     for (const Column& column : columns) row.push_back(column.cell(item, column.field));
     table.add(std::move(row));
   }

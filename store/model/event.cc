@@ -41,13 +41,21 @@ std::optional<Claim> decode_claim(const nlohmann::json& value) {
   return kind ? std::optional(Claim{*kind, value.value("id", "")}) : std::nullopt;
 }
 
-nlohmann::json origin_json(const Origin& origin) {
-  nlohmann::json value = nlohmann::json::object();
-  if (!origin.daemon.empty()) value["daemon"] = origin.daemon;
-  if (!origin.user_id.empty()) value["user"] = origin.user_id;
-  if (!origin.key.empty()) value["key"] = origin.key;
-  if (!origin.organisation_id.empty()) value["organisation"] = origin.organisation_id;
-  return value;
+// Each event has it, so it is written without JSON values for its members.
+void append_origin(std::string& text, const Origin& origin) {
+  char before = '{';
+  const auto add = [&](std::string_view name, const std::string& value) {
+    if (value.empty()) return;
+    text += before;
+    text.append("\"").append(name).append("\":");
+    append_json(text, value);
+    before = ',';
+  };
+  add("daemon", origin.daemon);
+  add("key", origin.key);
+  add("organisation", origin.organisation_id);
+  add("user", origin.user_id);
+  text += '}';
 }
 
 nlohmann::json encode_result(const CallResult& result) {
@@ -168,7 +176,10 @@ std::string encode_value(const Event& event) {
     text.append(",\"").append(name).append("\":");
     append_json(text, value);
   };
-  if (event.origin != Origin()) add("from", origin_json(event.origin));
+  if (event.origin != Origin()) {
+    text += ",\"from\":";
+    append_origin(text, event.origin);
+  }
   if (!event.tracestate.empty()) add("tracestate", event.tracestate);
   if (event.text) add("text", *event.text);
   if (!event.data.is_null()) add("data", event.data);

@@ -62,6 +62,7 @@ TEST(ErrorReply, StatusesOutsideTheErrcTableAreTheDocumentedOnes) {
   EXPECT_EQ(reason_phrase(408), "Request Timeout");
   EXPECT_EQ(error_code(408), 1000);
   EXPECT_EQ(error_code(429), 429);
+  EXPECT_EQ(reason_phrase(415), "Unsupported Media Type");
   EXPECT_EQ(reason_phrase(431), "Request Header Fields Too Large");
   EXPECT_EQ(error_code(431), 1000);
 }
