@@ -170,8 +170,8 @@ std::optional<EventType> event_type_from(std::string_view text) {
 }
 
 std::string encode_value(const Event& event) {
-  std::string text = "{\"v\":" + std::to_string(value_version) +
-                     ",\"own\":true,\"at\":" + std::to_string(to_unix_ms(event.accepted_at));
+  std::string text = "{\"v\":" + std::to_string(value_version) + R"(,"own":true,"at":)" +
+                     std::to_string(to_unix_ms(event.accepted_at));
   const auto add = [&](std::string_view name, const nlohmann::json& value) {
     text.append(",\"").append(name).append("\":");
     append_json(text, value);
