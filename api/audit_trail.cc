@@ -98,33 +98,45 @@ std::string project_in_bundle(std::string_view body) {
   return text::is_utf8(name) ? std::string(name) : std::string();
 }
 
-void name_object(store::AuditEntry& entry, const Call& call) {
+// The members of the request's body and the parameters of its query, as texts.
+class NamedValues {
+ public:
+  explicit NamedValues(const Call& call) : request_(call.request), body_(named_body(call.request)) {
+    if (call.operation.id == "importProject") bundle_ = project_in_bundle(call.request.body);
+  }
+
+  // Empty: the request has no such value.
+  [[nodiscard]] std::string find(std::string_view name) const {
+    auto text = text_of(body_, name);
+    return text.empty() ? std::string(request_.parameter(name).value_or("")) : text;
+  }
+  // The name of the project that is imported. Empty: no import, or the name is not known.
+  [[nodiscard]] const std::string& imported_project() const { return bundle_; }
+
+ private:
+  const Request& request_;
+  const json body_;
+  std::string bundle_;
+};
+
+void name_object(store::AuditEntry& entry, const Call& call, const NamedValues& values) {
   // The names in the path come first, because they identify the object.
   for (const auto& [name, value] : call.parameters.values) add(entry.object, name, value);
-  const json body = named_body(call.request);
-  const auto find = [&](std::string_view name) {
-    auto text = text_of(body, name);
-    return text.empty() ? std::string(call.request.parameter(name).value_or("")) : text;
-  };
-  for (const std::string_view name : names) add(entry.object, name, find(name));
-  if (call.operation.id == "importProject") {
-    add(entry.object, "project", project_in_bundle(call.request.body));
-  }
+  for (const std::string_view name : names) add(entry.object, name, values.find(name));
+  add(entry.object, "project", values.imported_project());
   if (call.operation.id == "deprecatePassword_2_0") {
     // In this operation alone, a `userId` of the body is a user of the organisation.
-    add(entry.object, "userId", find("userId"));
+    add(entry.object, "userId", values.find("userId"));
   } else if (call.parameters["userId"].empty()) {
-    entry.subject_user = cut(find("userId"));
-    entry.subject_session = cut(find("sessionId"));
+    entry.subject_user = cut(values.find("userId"));
+    entry.subject_session = cut(values.find("sessionId"));
   }
 }
 
 // How the request names its project: the first of these names that it has.
-store::AuditedProject project_named_by(const Call& call) {
+store::AuditedProject project_named_by(const Call& call, const NamedValues& values) {
   using By = store::AuditedProject::By;
-  if (call.operation.id == "importProject") {
-    return {By::name, project_in_bundle(call.request.body)};
-  }
+  if (call.operation.id == "importProject") return {By::name, values.imported_project()};
   static constexpr auto in_path =
       std::to_array<std::pair<std::string_view, By>>({{"flowId", By::flow},
                                                       {"endpointId", By::endpoint},
@@ -142,14 +154,11 @@ store::AuditedProject project_named_by(const Call& call) {
     const auto value = call.parameters[name].substr(0, model::id_length);
     if (!value.empty()) return {By::output, std::string(value)};
   }
-  const json body = named_body(call.request);
-  const auto named = [&](std::string_view name) {
-    auto text = text_of(body, name);
-    return text.empty() ? std::string(call.request.parameter(name).value_or("")) : text;
-  };
   // The object names it already.
-  if (!call.parameters["projectId"].empty() || !named("projectId").empty()) return {};
-  if (auto token = named("URLToken"); !token.empty()) return {By::url_token, std::move(token)};
+  if (!call.parameters["projectId"].empty() || !values.find("projectId").empty()) return {};
+  if (auto token = values.find("URLToken"); !token.empty()) {
+    return {By::url_token, std::move(token)};
+  }
   // An operator may leave out the name of the only project.
   const bool is_of_project = call.operation.credential == Credential::basic &&
                              call.operation.role != Role::member &&
@@ -178,7 +187,7 @@ bool is_audited(const Operation& operation) {
 namespace {
 
 // The entry of a request, without its id.
-store::AuditEntry entry_of(const Call& call) {
+store::AuditEntry entry_of(const Call& call, const NamedValues& values) {
   const Operation& operation = call.operation;
   store::AuditEntry entry;
   entry.organisation_id = call.principal->organisation_id;
@@ -192,7 +201,7 @@ store::AuditEntry entry_of(const Call& call) {
   } else {
     entry.credential = key.empty() ? "token" : "key " + key;
   }
-  name_object(entry, call);
+  name_object(entry, call, values);
   return entry;
 }
 
@@ -211,7 +220,7 @@ std::string view_of(const store::AuditEntry& entry) {
 
 bool AuditTrail::is_part_of_view(const Call& call, TimePoint now) const {
   if (call.operation.audited != Audited::views) return false;
-  const auto view = view_of(entry_of(call));
+  const auto view = view_of(entry_of(call, NamedValues(call)));
   return views_.with([&](const auto& views) {
     const auto found = views.find(view);
     return found != views.end() && now < found->second;
@@ -230,7 +239,8 @@ void AuditTrail::begin_view(const store::AuditEntry& entry, const Operation& ope
 }
 
 void AuditTrail::begin(const Call& call, const std::string& trace_id, Begun begun) {
-  store::AuditEntry entry = entry_of(call);
+  const NamedValues values(call);
+  store::AuditEntry entry = entry_of(call, values);
   entry.id = model::new_id();
   entry.trace_id = trace_id;
   audit_.begin(
@@ -241,7 +251,7 @@ void AuditTrail::begin(const Call& call, const std::string& trace_id, Begun begu
             model::fail(model::Errc::unavailable,
                         "the audit trail can't be written, so nothing was done; try again later"));
       },
-      project_named_by(call));
+      project_named_by(call, values));
 }
 
 void AuditTrail::end(store::AuditEntry entry, int status) {
