@@ -82,6 +82,15 @@ std::vector<std::string> end_inputs(Connection& connection, std::int64_t session
   return inputs;
 }
 
+std::int64_t delete_session(Connection& connection, std::int64_t session) {
+  const auto rows =
+      connection.run_counted("DELETE FROM inbox WHERE session = :s", session) +
+      connection.run_counted("DELETE FROM pending_calls WHERE session = :s", session) +
+      connection.run_counted("DELETE FROM follow_ups WHERE session = :s", session);
+  connection.run("DELETE FROM sessions WHERE id = :i", session);
+  return rows;
+}
+
 void insert_cut(Connection& connection, const NewCut& cut, model::Timestamp now) {
   connection.run_row(
       "INSERT INTO cuts (input_id, behind, created_at) VALUES (:i, :b, :c)"

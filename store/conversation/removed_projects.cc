@@ -83,10 +83,7 @@ bool remove_session(Writer& writer, SessionRow session, Batch& batch) {
       session.id, batch.left));
   if (batch.left <= 0) return false;
   end_inputs(connection, session.id, session.key, writer.timer_now());
-  batch.count(connection.run_counted("DELETE FROM inbox WHERE session = :s", session.id));
-  batch.count(connection.run_counted("DELETE FROM pending_calls WHERE session = :s", session.id));
-  batch.count(connection.run_counted("DELETE FROM follow_ups WHERE session = :s", session.id));
-  batch.count(connection.run_counted("DELETE FROM sessions WHERE id = :i", session.id));
+  batch.count(delete_session(connection, session.id) + 1);
   ++batch.erased.sessions;
   return true;
 }

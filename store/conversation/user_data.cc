@@ -424,10 +424,7 @@ Result<void> UserData::erase_session(const SessionRow& row, const EraseHooks& ho
     if (!version) return {};
     if (*version != row.version) return fail(came_meanwhile());
     auto inputs = end_inputs(connection, row.id, row.key, writer.timer_now());
-    pending = connection.run_counted("DELETE FROM inbox WHERE session = :s", row.id) +
-              connection.run_counted("DELETE FROM pending_calls WHERE session = :s", row.id) +
-              connection.run_counted("DELETE FROM follow_ups WHERE session = :s", row.id);
-    connection.run("DELETE FROM sessions WHERE id = :i", row.id);
+    pending = delete_session(connection, row.id);
     announce(connection, deliver_topic, row.key);
     if (hooks.ended && key) {
       writer.on_commit(
