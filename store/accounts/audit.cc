@@ -141,20 +141,6 @@ void Audit::add(Writer& writer, AuditEntry entry) {
   insert(writer.connection(), entry);
 }
 
-namespace {
-
-// The pattern of LIKE with the escape character `!`, for texts in lower case.
-std::string containing(std::string_view text) {
-  std::string pattern = "%";
-  for (const char c : text) {
-    if (c == '%' || c == '_' || c == '!') pattern += '!';
-    pattern += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  }
-  return pattern + '%';
-}
-
-}  // namespace
-
 Result<Audit::Page> Audit::list(const AuditFilter& filter, std::int64_t before,
                                 std::size_t limit) const {
   using Row = AuditEntry;
@@ -190,7 +176,7 @@ Result<Audit::Page> Audit::list(const AuditFilter& filter, std::int64_t before,
     page.rows = with_organisation(
         [&](const auto&... in) { return connection.all(row, sql, in...); }, below, examined,
         filter.actor, filter.actor, filter.operation, filter.operation, filter.about, filter.about,
-        filter.about, "key " + filter.about, containing(filter.about), filter.about, limit);
+        filter.about, "key " + filter.about, pattern_containing(filter.about), filter.about, limit);
     if (page.rows.size() == limit) {
       page.next = page.rows.back().row;
     } else {

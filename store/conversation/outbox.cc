@@ -83,9 +83,7 @@ Result<Outbox::Page> Outbox::due(const std::string& endpoint_id, model::Timestam
     }
     return page;
   };
-  // A commit between two statements would empty the cache of SQLite's connection.
-  return database_.dialect() == Dialect::sqlite ? read_snapshot(database_, work)
-                                                : read(database_, work);
+  return read_together(database_, work);
 }
 
 Result<std::optional<DueDelivery>> Outbox::pending_of(const model::SessionKey& key,
@@ -107,8 +105,7 @@ Result<std::optional<DueDelivery>> Outbox::pending_of(const model::SessionKey& k
     }
     return found;
   };
-  return database_.dialect() == Dialect::sqlite ? read_snapshot(database_, work)
-                                                : read(database_, work);
+  return read_together(database_, work);
 }
 
 // Takes one step in the index per Endpoint, independent of the number of its sessions.

@@ -218,17 +218,6 @@ std::string sql_of_listed(const std::string& source) {
          " LIMIT :l";
 }
 
-// For LIKE: texts that contain this one. Empty for an empty text.
-std::string pattern_of(const std::string& text) {
-  if (text.empty()) return {};
-  std::string pattern = "%";
-  for (const char c : text) {
-    if (c == '%' || c == '_' || c == '!') pattern += '!';
-    pattern += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  }
-  return pattern + "%";
-}
-
 bool fits(const ListedSession& session, const SessionFilter& filter) {
   const bool endpoint =
       filter.endpoint_id.empty() || session.summary.key.endpoint_id == filter.endpoint_id;
@@ -241,7 +230,7 @@ Sessions::Page page_of_user(Connection& connection, const std::string& project_i
                             const SessionFilter& filter, std::int64_t before, std::size_t limit) {
   // With the plus, the database searches by key and does not walk in the order of ids.
   static const auto sql = sql_of_listed("key >= :f AND key < :t AND +id < :b ORDER BY +id DESC");
-  const auto pattern = pattern_of(filter.text);
+  const auto pattern = pattern_containing(filter.text);
   Sessions::Page page;
   std::int64_t read_to = 0;  // older sessions are not read at all Endpoints
   const auto endpoints = connection.all([](std::string id) { return id; },
@@ -280,7 +269,7 @@ Sessions::Page page_of_project(Connection& connection, const std::string& projec
       sql_of_listed("project_id = :p AND id < :b AND execution IS NOT NULL ORDER BY id DESC");
   constexpr std::size_t at_once = 200;
   const auto most = filter.text.empty() ? Sessions::examined_sessions : Sessions::examined_for_text;
-  const auto pattern = pattern_of(filter.text);
+  const auto pattern = pattern_containing(filter.text);
   Sessions::Page page;
   for (std::size_t examined = 0; examined < most; examined += at_once) {
     const auto rows = connection.all(listed_from, filter.busy.value_or(false) ? sql_of_busy : sql,

@@ -102,4 +102,12 @@ template <typename F>
   });
 }
 
+// As `read`, for work of several statements. In SQLite they read one snapshot, since a commit
+// between two of them would empty the connection's cache.
+template <typename F>
+[[nodiscard]] auto read_together(Database& database, F&& work) {
+  return database.dialect() == Dialect::sqlite ? read_snapshot(database, work)
+                                               : read(database, work);
+}
+
 }  // namespace conversed::store

@@ -98,6 +98,16 @@ void Connection::rollback_to_savepoint() {
   settle();
 }
 
+std::string pattern_containing(std::string_view text) {
+  if (text.empty()) return {};
+  std::string pattern = "%";
+  for (const char c : text) {
+    if (c == '%' || c == '_' || c == '!') pattern += '!';
+    pattern += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  return pattern + '%';
+}
+
 model::Error to_error(const SqlError& error) {
   if (error.kind() == SqlError::Kind::refused) {
     return {model::Errc::conflict, "the store refuses these values"};

@@ -537,6 +537,10 @@ class Asked {
   std::shared_ptr<SqlAnswer> answer_;
 };
 
+// The pattern of LIKE, with the escape character `!`, for texts in lower case that contain this
+// one. Letters of ASCII match in either case. Empty for an empty text.
+[[nodiscard]] std::string pattern_containing(std::string_view text);
+
 // The error that a failed statement becomes for callers.
 [[nodiscard]] model::Error to_error(const SqlError& error);
 
