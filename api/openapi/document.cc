@@ -22,9 +22,8 @@ constexpr std::string_view about =
     "conversations.\n\nEvery path is served with and without the base path. Errors are JSON "
     "(`application/problem+json`) for every `Accept`. Requests that are not valid HTTP/1.1 are "
     "refused with 400, 415, 417, 501 or 505. `HEAD` is answered where `GET` is, `OPTIONS` "
-    "everywhere, "
-    "and methods that are not listed below with 405. For 24 hours a repeated `Idempotency-Key` "
-    "with the same body gets the answer of its first 2xx.";
+    "everywhere, and methods that are not listed below with 405. For 24 hours a repeated "
+    "`Idempotency-Key` with the same body gets the answer of its first 2xx.";
 
 // Statuses that every operation may answer with.
 constexpr int common_errors[] = {400, 405, 408, 413, 414, 429, 431, 500, 503};

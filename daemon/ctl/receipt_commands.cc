@@ -79,7 +79,7 @@ std::string answered(const Fields& step) {
   return text + next_try(step);
 }
 
-// What an operator did: "output 1 dropped by ann@example.com; dead letter ID"
+// The end of an output by an operator: "output 1 dropped by ann@example.com; dead letter ID"
 std::string settled(const Fields& step) {
   std::string text = "output " + std::to_string(step.number("seq")) + ' ' + step.text("done");
   if (step.has("by")) text += " by " + step.text(step.has("sender") ? "sender" : "by");

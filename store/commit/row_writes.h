@@ -58,6 +58,10 @@ void fail_input(Connection& connection, const std::string& input_id, model::Time
 std::vector<std::string> end_inputs(Connection& connection, std::int64_t session,
                                     const std::string& key, model::Timestamp now);
 
+// Deletes a session with its inbox, calls, timers and follow-ups. Its receipts and outputs are gone
+// already. Returns the number of rows beside the session's own.
+std::int64_t delete_session(Connection& connection, std::int64_t session);
+
 // Adds a cut, unless the input is cut already. `now`: by the clock of timers.
 void insert_cut(Connection& connection, const NewCut& cut, model::Timestamp now);
 
@@ -83,7 +87,7 @@ void add_to_receipt(Connection& connection, const std::optional<ReceiptMark>& ro
 // The same, if the receipt is one of the session.
 void add_to_receipt(Connection& connection, const NewReceiptRow& row, std::int64_t session,
                     model::Timestamp now);
-// What an operator did with an output whose delivery waited, or was given up.
+// An operator dropped a waiting output, or replayed or discarded an output that was given up.
 struct DeliverySettled {
   std::string input_id;  // of the output
   std::int64_t seq = 0;
@@ -92,7 +96,7 @@ struct DeliverySettled {
   std::string dead_letter;
 };
 void add_to_receipt(Connection& connection, const DeliverySettled& settled, model::Timestamp now);
-// The same for a try that failed and will be repeated. A webhook may be down for weeks, so after
+// Adds a try that failed and will be repeated. A webhook may be down for weeks, so after
 // some tries with the same outcome, the next one joins the step of the try before it. No try joins
 // a damaged step. Kept by: ReceiptsTest.ManyEqualTriesInARowShareTheLastStep.
 void join_to_receipt(Connection& connection, const std::optional<ReceiptMark>& row);

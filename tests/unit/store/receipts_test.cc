@@ -55,7 +55,7 @@ class ReceiptsTest : public StoreTest {
   Ids found(const std::string& text, const std::string& key = "") {
     return store_->receipts().find("project", text, key, 10).value();
   }
-  // What operators did with outputs, as the receipt's steps tell it.
+  // The steps in which operators settled outputs: "dropped by USER".
   std::vector<std::string> settled(const std::string& id) {
     std::vector<std::string> found;
     const auto receipt = store_->receipts().get(id);
