@@ -49,6 +49,9 @@ endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(conversed_flags INTERFACE
     -Wno-maybe-uninitialized -Wno-stringop-overflow -Wno-stringop-overread -Wno-array-bounds -Wno-restrict)
+  # Clang compiles the tests for `./dev test` and decides on their warnings. GCC warns of names left out in initializers and of
+  # GoogleTest's macros.
+  list(APPEND CONVERSED_TEST_OPTIONS -w)
 endif()
 # Debian's hardening=+all, and shadow stacks if the processor has them. tests/package checks the binary
 # for each. Only for release: fortified functions need an optimizer, and sanitizers have their own checks.
