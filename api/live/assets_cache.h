@@ -92,9 +92,9 @@ class GenerationCache {
   static constexpr std::size_t shard_count = 16;
 
   const Shard& shard_of(std::string_view key) const {
-    return shards_[model::KeyedHash{}(key) % shard_count];
+    return shards_[model::FastHash{}(key) % shard_count];
   }
-  Shard& shard_of(std::string_view key) { return shards_[model::KeyedHash{}(key) % shard_count]; }
+  Shard& shard_of(std::string_view key) { return shards_[model::FastHash{}(key) % shard_count]; }
 
   static bool keeps(const Outcome& outcome) {
     return outcome || outcome.error().code == model::Errc::not_found ||

@@ -56,8 +56,8 @@ class LabelledCounters {
   const std::size_t max_rows_;
   const Row other_;
   std::shared_mutex mutex_;
-  std::unordered_map<std::string, Row, model::KeyedHash, std::equal_to<>> rows_;
-  std::unordered_map<std::string, std::size_t, model::KeyedHash, std::equal_to<>> owners_;
+  std::unordered_map<std::string, Row, model::FastHash, std::equal_to<>> rows_;
+  std::unordered_map<std::string, std::size_t, model::FastHash, std::equal_to<>> owners_;
 };
 
 }  // namespace conversed::daemon

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string_view>
 
 namespace conversed::model {
@@ -22,6 +23,15 @@ struct HashKey {
 struct KeyedHash {
   using is_transparent = void;
   std::size_t operator()(std::string_view text) const;
+};
+
+// A fifth of the cost of KeyedHash, for tables whose keys users can't choose, and to choose one of
+// several tables.
+struct FastHash {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view text) const {
+    return std::hash<std::string_view>()(text);
+  }
 };
 
 }  // namespace conversed::model
