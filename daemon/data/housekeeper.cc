@@ -49,7 +49,8 @@ Result<void> prune_transcripts(store::Store& store, const HousekeeperSettings& s
   // Reads all sessions. An index by activity would make every Turn write more.
   const auto session_age = std::max(settings.transcripts, min_session_age);
   return walk(report.sessions, stopped, [&](std::int64_t after) {
-    return store.sessions().prune(now - session_age, *finished, after, batch);
+    return store.sessions().prune(now - session_age, *finished, now - settings.receipts, after,
+                                  batch);
   });
 }
 

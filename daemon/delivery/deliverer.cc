@@ -580,6 +580,7 @@ void Deliverer::count_end(DeliveryOutcome outcome, const std::string& endpoint_i
 void Deliverer::mark(Session& session, const HttpOutcome* outcome) {
   auto row = row_of(session, outcome, std::nullopt,
                     outcome == nullptr ? "the Endpoint has no webhook any more" : "");
+  if (row) row->is_shared = outcome != nullptr && session.attempts == 0;
   store_.outbox().delivered(session.key, session.outputs.front(),
                             std::exchange(session.attempts, 0), marked(session), std::move(row));
   session.outputs.pop_front();

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "store/commit/receipt_blocks.h"
 #include "store/commit/row_writes.h"
 #include "store/sql/read.h"
 #include "store/text/ascii.h"
@@ -66,10 +67,12 @@ std::optional<std::string> project_of(Connection& connection, const AuditEntry& 
       return of("SELECT project_id FROM dead_letters WHERE id = :i");
     case By::schedule:
       return of("SELECT project_id FROM schedules WHERE id = :i");
-    case By::output:
-      return of(
-          "SELECT s.project_id FROM receipts r JOIN sessions s ON s.id = r.session"
-          " WHERE r.input_id = :i");
+    case By::output: {
+      const auto receipt = find_receipt(connection, project.value);
+      if (!receipt) return std::nullopt;
+      return connection.value<std::string>("SELECT project_id FROM sessions WHERE id = :i",
+                                           receipt->begin.session);
+    }
     case By::only_one:
       return connection.value<std::string>(
           "SELECT MIN(id) FROM projects WHERE organisation_id = :o HAVING COUNT(*) = 1",

@@ -46,6 +46,7 @@ struct WriteItem {
 struct MarkItem {
   std::function<void(Connection&)> write;
   std::function<void()> marked;
+  std::optional<ReceiptMark> step;
 };
 using Item = std::variant<CommitItem, WriteItem, MarkItem>;
 
@@ -239,8 +240,9 @@ Result<void> Committer::run_alone(Work work) {
   return result.get();
 }
 
-void Committer::mark(std::function<void(Connection&)> write, std::function<void()> marked) {
-  impl_->push(MarkItem{std::move(write), std::move(marked)});
+void Committer::mark(std::function<void(Connection&)> write, std::function<void()> marked,
+                     std::optional<ReceiptMark> step) {
+  impl_->push(MarkItem{std::move(write), std::move(marked), std::move(step)});
 }
 
 void Committer::on_health(std::function<void(bool)> listener) {
@@ -421,10 +423,16 @@ void Committer::Impl::apply_all(std::span<Item> batch) {
     if (auto* commit = std::get_if<CommitItem>(&item)) {
       commits.add(*commit->encoded, commit->outcome);
     } else if (auto* write = std::get_if<WriteItem>(&item)) {
-      if (write->work) commits.flush();  // the work may read their rows
+      // The work may read their rows.
+      if (write->work) {
+        commits.flush();
+        totals.receipts.flush(connection);
+      }
       run_work(connection, *write, now);
     } else {
-      std::get<MarkItem>(item).write(connection);
+      const auto& mark = std::get<MarkItem>(item);
+      mark.write(connection);
+      if (mark.step) totals.receipts.add(*mark.step);
     }
   }
   commits.flush();

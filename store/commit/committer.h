@@ -125,9 +125,9 @@ struct AnswerChanges {
   std::vector<std::string> progressed;
 };
 
-// A row of a receipt (store/conversation/receipts.h).
+// A step of a receipt (store/conversation/receipts.h).
 struct NewReceiptRow {
-  // Only the first row of an event has it.
+  // Only the first step of an event has it.
   struct First {
     std::string trace_id;
     std::string key;       // of the event's Idempotency-Key (model::Origin); or empty
@@ -138,11 +138,14 @@ struct NewReceiptRow {
   std::string body;
 };
 
-// A later row of a receipt, which a service adds with its mark.
+// A later step of a receipt, which a service adds with its mark.
 struct ReceiptMark {
   std::string input_id;
   std::string body;
   model::Timestamp at{};
+  // The step tells nothing of a user, so it may outlive the receipt, and stand in a block
+  // (store/commit/receipt_blocks.h).
+  bool is_shared = false;
 };
 
 // The changes of one turn batch to its session. They become durable together or not at all.
@@ -315,7 +318,9 @@ class Committer {
   // Writes the mark of a service that is done with a row. No SessionCommit of the same transaction
   // depends on it. Blocks as `submit`. `marked` is called on the Committer's thread once the mark
   // is durable. It is not called if the database refuses the mark or the Committer stops before.
-  void mark(std::function<void(Connection&)> write, std::function<void()> marked = {});
+  // `step` is a shared step that is written as well.
+  void mark(std::function<void(Connection&)> write, std::function<void()> marked = {},
+            std::optional<ReceiptMark> step = {});
 
   // False from the first failed try of a transaction until a transaction works again.
   [[nodiscard]] bool healthy() const { return healthy_.load(std::memory_order_relaxed); }

@@ -41,13 +41,14 @@ std::optional<EventRange> first_second(std::string_view trace_id) {
   const auto began_ms = number_of(trace_id.substr(0, time_digits));
   if (began_ms > most_ms) return std::nullopt;
   const auto began_at = model::from_unix_ms(began_ms);
-  return EventRange{model::id_prefix(began_at),
-                    model::id_prefix(began_at + std::chrono::seconds(1))};
+  return EventRange{model::id_number(began_at),
+                    model::id_number(began_at + std::chrono::seconds(1))};
 }
 
 std::optional<std::int64_t> trace_number(std::string_view trace_id, std::string_view event_id) {
   const auto range = first_second(trace_id);
-  if (range && event_id >= range->from && event_id < range->to) return std::nullopt;
+  const auto number = model::id_number(event_id);
+  if (range && number >= range->from && number < range->to) return std::nullopt;
   return key_number(trace_id);
 }
 

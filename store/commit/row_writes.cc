@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "store/cluster/notifications.h"
-#include "store/commit/receipt_keys.h"
+#include "store/commit/receipt_blocks.h"
 #include "store/commit/stored_steps.h"
 #include "store/commit/usage.h"
 #include "store/model/ids.h"
@@ -139,16 +139,6 @@ void insert_dead_letter(Connection& connection, const NewDeadLetter& letter,
       letter.flow_version, letter.node, now);
 }
 
-void begin_receipt(Connection& connection, const NewReceiptRow& row, std::int64_t session,
-                   model::Timestamp now) {
-  const auto& first = *row.first;
-  connection.run_row(
-      "INSERT INTO receipts (input_id, session, written_at, trace_id, trace_number, key_number,"
-      " previous, body) VALUES (:i, :s, :a, :t, :n, :k, :b, :y) ON CONFLICT (input_id) DO NOTHING",
-      row.input_id, session, now, first.trace_id, trace_number(first.trace_id, row.input_id),
-      key_number(first.key), first.previous, row.body);
-}
-
 namespace {
 
 // The number of tries in a row with the same outcome that have a step each. Later tries join the
@@ -167,31 +157,33 @@ std::int64_t number_of(const nlohmann::json& step, const char* name, std::int64_
   return found != step.end() && found->is_number_integer() ? found->get<std::int64_t>() : otherwise;
 }
 
-}  // namespace
-
-namespace {
-
-// Appends a step to the later steps of the receipt that the condition finds.
-std::string sql_to_append_step(std::string_view condition) {
-  return "INSERT INTO later_steps (receipt, steps) SELECT n, :y FROM receipts WHERE " +
-         std::string(condition) +
-         " ON CONFLICT (receipt) DO UPDATE SET steps = CASE WHEN length(later_steps.steps) < " +
-         std::to_string(most_later_characters) +
-         " THEN later_steps.steps ELSE '' END || excluded.steps";
+// Appends a step to the later steps of an event that has a receipt. If `session` is given, only a
+// receipt of that session counts. The id is the last parameter, because it names the changed row
+// (Connection::run_row).
+void append_step(Connection& connection, const std::string& event_id,
+                 std::optional<std::int64_t> session, const std::string& step) {
+  static const auto sql =
+      "INSERT INTO later_steps (steps, event_id) SELECT :y, :e FROM receipts"
+      " WHERE n >= :f AND n <= :t AND steps LIKE REPLACE(:p, '?', :i) LIMIT 1"
+      " ON CONFLICT (event_id) DO UPDATE SET steps = CASE WHEN length(later_steps.steps) < " +
+      std::to_string(most_later_characters) +
+      " THEN later_steps.steps ELSE '' END || excluded.steps";
+  if (!model::is_id(event_id)) return;
+  const auto range = blocks_of(event_id);
+  connection.run_row(sql, step, event_id, range.from, range.to, pattern_of_receipt(session),
+                     event_id);
 }
 
 }  // namespace
 
 void add_to_receipt(Connection& connection, const std::string& input_id, const std::string& body,
                     model::Timestamp now) {
-  static const auto sql = sql_to_append_step("input_id = :i");
-  connection.run_row(sql, later_step(body, now), input_id);
+  append_step(connection, input_id, std::nullopt, later_step(body, now));
 }
 
 void add_to_receipt(Connection& connection, const NewReceiptRow& row, std::int64_t session,
                     model::Timestamp now) {
-  static const auto sql = sql_to_append_step("session = :s AND input_id = :i");
-  connection.run_row(sql, later_step(row.body, now), session, row.input_id);
+  append_step(connection, row.input_id, session, later_step(row.body, now));
 }
 
 void add_to_receipt(Connection& connection, const std::optional<ReceiptMark>& row) {
@@ -212,8 +204,7 @@ void add_to_receipt(Connection& connection, const DeliverySettled& settled, mode
 void join_to_receipt(Connection& connection, const std::optional<ReceiptMark>& row) {
   if (!row) return;
   const auto stored = connection.value<std::string>(
-      "SELECT steps FROM later_steps WHERE receipt = (SELECT n FROM receipts WHERE input_id = :i)",
-      row->input_id);
+      "SELECT steps FROM later_steps WHERE event_id = :e", row->input_id);
   auto text = later_step(row->body, row->at);
   const auto steps = read_later_steps(stored.value_or(""));
   const auto step = read_later_steps(text);
@@ -227,10 +218,7 @@ void join_to_receipt(Connection& connection, const std::optional<ReceiptMark>& r
   more.add("tries", number_of(before, "tries", 1) + 1);
   more.add("since", number_of(before, "since", number_of(before, "at", 0)));
   text = stored->substr(0, begin_of_last_step(*stored)) + text + std::move(more).finished();
-  connection.run(
-      "UPDATE later_steps SET steps = :y"
-      " WHERE receipt = (SELECT n FROM receipts WHERE input_id = :i)",
-      text, row->input_id);
+  connection.run("UPDATE later_steps SET steps = :y WHERE event_id = :e", text, row->input_id);
 }
 
 void add_usage(Connection& connection, const std::string& organisation_id,

@@ -75,9 +75,6 @@ void insert_dead_letter(Connection& connection, const NewDeadLetter& letter,
                         const std::string& project_id, const std::string& key,
                         std::optional<std::int64_t> output_seq, model::Timestamp now);
 
-// Begins the receipt of an event, unless the event has one.
-void begin_receipt(Connection& connection, const NewReceiptRow& row, std::int64_t session,
-                   model::Timestamp now);
 // Adds a step to a receipt. Does nothing if there is no receipt, such as after its retention. If
 // the later steps have `most_later_characters`, this one replaces them.
 inline constexpr std::int64_t most_later_characters = 64 * 1024;

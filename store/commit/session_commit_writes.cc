@@ -265,9 +265,6 @@ void add_rows(Connection& connection, const EncodedCommit& encoded, std::int64_t
   if (encoded.profile) write_profile(connection, encoded);
   write_inbox(connection, commit, session);
   write_outputs(connection, encoded, session);
-  for (const auto& row : commit.receipts) {
-    if (row.first) begin_receipt(connection, row, session, now.wall);
-  }
   write_calls(connection, encoded, session, now.timers);
   write_follow_ups(connection, encoded, session);
   for (const auto& answer : commit.answers.kept) insert_answer(connection, encoded.key, answer);
@@ -463,12 +460,20 @@ void CommitGroup::write_effects() {
   for (const auto& each : candidates_) {
     add_rows(connection_, *each.encoded, each.stored.id, now_);
   }
+  bool adds_to_receipts = false;
+  for (const auto& each : candidates_) {
+    for (const auto& row : each.encoded->commit.receipts) {
+      if (row.first) totals_.receipts.begin(row, each.stored.id, now_.wall);
+      adds_to_receipts = adds_to_receipts || !row.first;
+    }
+  }
+  if (adds_to_receipts) totals_.receipts.flush(connection_);
   for (const auto& each : candidates_) {
     add_to_rows(connection_, *each.encoded, each.stored.id, now_);
   }
 }
 
-void BatchTotals::flush(Connection& connection, Now now) const {
+void BatchTotals::flush(Connection& connection, Now now) {
   for (const auto& [place, offset] : positions) {
     connection.run_row(
         "INSERT INTO log_positions (epoch, log_partition, log_offset) VALUES (:e, :p, :o)"
@@ -487,6 +492,7 @@ void BatchTotals::flush(Connection& connection, Now now) const {
         counts.turns, counts.failures, counts.stable_turns, counts.stable_failures, ramp.second,
         ramp.first);
   }
+  receipts.flush(connection);
   announce_progress(connection, progressed);
   announce_spoken(connection, spoken);
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "store/commit/committer.h"
+#include "store/commit/receipt_blocks.h"
 #include "store/model/keyed_hash.h"
 #include "store/sql/sql.h"
 
@@ -33,7 +34,7 @@ struct EncodedCommit {
 
 [[nodiscard]] EncodedCommit encode(SessionCommit commit);
 
-// Totals over the session commits of a transaction, written once.
+// Totals over the session commits and marks of a transaction, written once.
 struct BatchTotals {
   std::map<std::pair<std::int64_t, std::int32_t>, std::int64_t> positions;
   std::map<std::pair<std::string, std::string>, std::int64_t> quota;  // organisation and counter
@@ -46,8 +47,9 @@ struct BatchTotals {
   std::map<std::pair<std::string, std::string>, RampCounts> ramps;  // by Flow and ramp
   std::set<std::string> spoken;      // in a cluster: short names of sessions with new outputs
   std::set<std::string> progressed;  // inputs that other daemons' clients may wait for
+  ReceiptBlocks receipts;
 
-  void flush(Connection& connection, Now now) const;
+  void flush(Connection& connection, Now now);
 };
 
 // Independent session commits of one transaction. The group asks for version, profile and claims of

@@ -2,6 +2,7 @@
 
 #include <zstd.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -35,16 +36,13 @@ std::optional<nlohmann::json> read_step(std::string_view text) {
   return is_step ? std::optional(std::move(step)) : std::nullopt;
 }
 
-// The time in ms when the step began. A number that no step can have counts as 0.
-std::int64_t begin_of(const nlohmann::json& step) {
+// A time or duration of the step. A number that no step can have counts as 0.
+std::int64_t time_of(const nlohmann::json& step, const char* name) {
   constexpr std::int64_t most = std::int64_t{1} << 53;
-  const auto number = [&](const char* name) {
-    const auto found = step.find(name);
-    if (found == step.end() || !found->is_number_integer()) return std::int64_t{0};
-    const auto value = found->get<std::int64_t>();
-    return value >= 0 && value < most ? value : 0;
-  };
-  return number("w") - number("us") / 1'000;
+  const auto found = step.find(name);
+  if (found == step.end() || !found->is_number_integer()) return 0;
+  const auto value = found->get<std::int64_t>();
+  return value >= 0 && value < most ? value : 0;
 }
 
 }  // namespace
@@ -84,10 +82,19 @@ std::optional<nlohmann::json> read_later_steps(std::string_view stored) {
     const auto text = stored.substr(0, stored.find(begin_of_later_step));
     auto step = read_step(text);
     if (!step) return std::nullopt;
-    if (!step->contains("at")) (*step)["at"] = begin_of(*step);
+    if (!step->contains("at")) (*step)["at"] = time_of(*step, "w") - time_of(*step, "us") / 1'000;
     steps.push_back(*std::move(step));
     stored.remove_prefix(text.size());
   }
+  return steps;
+}
+
+std::optional<nlohmann::json> read_later_steps(std::string_view stored,
+                                               std::string_view in_blocks) {
+  auto steps = read_later_steps(std::string(stored).append(in_blocks));
+  if (!steps || in_blocks.empty()) return steps;
+  std::stable_sort(steps->begin(), steps->end(),
+                   [](const auto& a, const auto& b) { return time_of(a, "w") < time_of(b, "w"); });
   return steps;
 }
 

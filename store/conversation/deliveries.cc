@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "store/cluster/notifications.h"
+#include "store/commit/receipt_blocks.h"
 #include "store/commit/row_writes.h"
 #include "store/conversation/due_sql.h"
 #include "store/conversation/timers.h"
@@ -240,8 +241,7 @@ IdRange output_ids_of(const std::string& input_id) {
 // A session that may have pending outputs of the input with ids in this range.
 std::optional<std::int64_t> session_of(Connection& connection, const std::string& input_id,
                                        const IdRange& outputs) {
-  const auto known = connection.value<std::int64_t>(sql_of_event_session, input_id);
-  if (known) return known;
+  if (const auto receipt = find_receipt(connection, input_id)) return receipt->begin.session;
   return connection.value<std::int64_t>(sql_of_pending_session, outputs.from, outputs.to);
 }
 

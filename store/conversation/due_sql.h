@@ -45,11 +45,8 @@ inline constexpr std::string_view sql_of_delivery =
     " FROM deliveries d CROSS JOIN sessions s CROSS JOIN outputs o WHERE d.session = :s"
     " AND d.output_id = :o AND s.id = d.session AND o.session = d.session AND o.seq = d.seq";
 
-// The session of an event. If the event has no receipt: the session of a pending output in a range
-// of ids, among the pending outputs of the newest sessions. An index of ids would cost each event
-// 8,000 instructions, and operators ask rarely.
-inline constexpr std::string_view sql_of_event_session =
-    "SELECT session FROM receipts WHERE input_id = :i";
+// The session of a pending output in a range of ids, among the pending outputs of the newest
+// sessions. An index of ids would cost each event 8,000 instructions, and operators ask rarely.
 inline constexpr std::string_view sql_of_pending_session =
     "SELECT session FROM (SELECT session, output_id FROM deliveries"
     " ORDER BY session DESC, seq DESC LIMIT 10000) AS newest"

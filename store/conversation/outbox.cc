@@ -1,5 +1,8 @@
 #include "store/conversation/outbox.h"
 
+#include <algorithm>
+#include <charconv>
+#include <system_error>
 #include <utility>
 
 #include "store/commit/row_writes.h"
@@ -13,6 +16,18 @@ namespace conversed::store {
 using model::Output;
 
 namespace {
+
+// The number of an event's outputs whose steps may stand in blocks (store/commit/receipt_blocks.h).
+constexpr int most_shared = 20;
+
+bool may_share(const Output& output) {
+  if (!model::is_id(output.input_id)) return false;
+  // An output's id is its event's, a hyphen, and the output's number.
+  const auto number = output.id.substr(std::min(output.id.size(), output.input_id.size() + 1));
+  int value = 0;
+  const auto read = std::from_chars(number.data(), number.data() + number.size(), value);
+  return read.ec == std::errc() && value <= most_shared;
+}
 
 constexpr std::string_view output_columns_of_session =
     "SELECT output_id, seq, input_id, text, COALESCE(data, 'null'), trace_id, tracestate, source,"
@@ -154,12 +169,14 @@ void Outbox::begin_delivery(const model::SessionKey& key, const Output& output,
 
 void Outbox::delivered(const model::SessionKey& key, const Output& output, int attempts,
                        std::function<void()> marked, std::optional<ReceiptMark> row) {
+  std::optional<ReceiptMark> shared;
+  if (row && row->is_shared && may_share(output)) row.swap(shared);
   auto write = [key = key.encode(), id = output.id, seq = output.seq, attempts,
                 row = std::move(row)](Connection& connection) {
     mark_delivered(connection, key, id, seq, attempts);
     add_to_receipt(connection, row);
   };
-  committer_.mark(std::move(write), std::move(marked));
+  committer_.mark(std::move(write), std::move(marked), std::move(shared));
 }
 
 void Outbox::reschedule(const model::SessionKey& key, const Output& output, model::Timestamp due_at,

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
+#include <set>
 #include <tuple>
 #include <utility>
 
+#include "store/commit/receipt_blocks.h"
 #include "store/commit/receipt_keys.h"
-#include "store/commit/row_writes.h"
 #include "store/commit/stored_steps.h"
 #include "store/conversation/receipts_sql.h"
 #include "store/model/ids.h"
@@ -17,8 +19,10 @@ namespace conversed::store {
 namespace {
 
 constexpr std::size_t most_outputs = 1000;
+// Events of a trace. Other projects may have events of the same trace.
+constexpr std::size_t most_looked_at = 1000;
 constexpr int most_events_before = 8;
-constexpr std::int64_t most_newest_characters = 2 * 1024 * 1024;  // at one read
+constexpr std::size_t most_newest_characters = 2 * 1024 * 1024;  // at one read
 
 // The ids of the event that a text may name.
 std::vector<std::string> event_ids(const std::string& text) {
@@ -29,22 +33,51 @@ std::vector<std::string> event_ids(const std::string& text) {
   return ids;
 }
 
+// The events of those receipts that are of the project: the oldest, each once.
+std::vector<std::string> of_project(Connection& connection, const std::string& project_id,
+                                    const std::vector<ReceiptBegin>& begins, std::size_t limit) {
+  auto asked = nlohmann::json::array();
+  for (const auto& begin : begins) asked.push_back(begin.session);
+  const auto sessions =
+      connection.values<std::int64_t>(sql_of_own_sessions, asked.dump(), project_id);
+  const std::set<std::int64_t> own(sessions.begin(), sessions.end());
+  std::set<std::string> found;
+  for (const auto& begin : begins) {
+    if (own.contains(begin.session)) found.insert(begin.event_id);
+  }
+  std::vector<std::string> events(found.begin(), found.end());
+  events.resize(std::min(events.size(), limit));
+  return events;
+}
+
+// The newest receipts with a number (store/commit/receipt_keys.h).
+std::vector<ReceiptBegin> numbered(Connection& connection, std::int64_t number) {
+  std::vector<ReceiptBegin> begins;
+  for (const auto& id : connection.values<std::string>(sql_of_numbered_events, number)) {
+    if (auto found = find_receipt(connection, id)) begins.push_back(std::move(found->begin));
+  }
+  return begins;
+}
+
 std::vector<std::string> events_of_trace(Connection& connection, const std::string& project_id,
                                          const std::string& trace_id, std::size_t limit) {
-  const auto most = static_cast<std::int64_t>(limit);
-  std::vector<std::string> found;
+  std::vector<ReceiptBegin> begins;
   if (const auto range = first_second(trace_id)) {
-    found = connection.values<std::string>(sql_of_first_traced_receipts, range->from, range->to,
-                                           trace_id, project_id, most);
+    connection.rows(
+        [&](const std::string& block) {
+          for (auto& begin : receipts_in(block)) {
+            if (begin.trace_id == trace_id) begins.push_back(std::move(begin));
+          }
+          return begins.size() < most_looked_at;
+        },
+        sql_of_traced_blocks, range->from - block_span, range->to, "% " + trace_id + " %");
   }
   if (const auto number = key_number(trace_id)) {
-    std::ranges::move(
-        connection.values<std::string>(sql_of_traced_receipts, *number, trace_id, project_id, most),
-        std::back_inserter(found));
+    for (auto& begin : numbered(connection, *number)) {
+      if (begin.trace_id == trace_id) begins.push_back(std::move(begin));
+    }
   }
-  std::ranges::sort(found);
-  found.resize(std::min(found.size(), limit));
-  return found;
+  return of_project(connection, project_id, begins, limit);
 }
 
 void read_outputs(Connection& connection, std::int64_t session, Receipt& receipt) {
@@ -74,8 +107,9 @@ nlohmann::json first_step(std::string stored) {
   return *std::move(step);
 }
 
-nlohmann::json later_steps(const std::string& stored) {
-  auto steps = read_later_steps(stored);
+// `in_blocks`: FoundReceipt::later.
+nlohmann::json later_steps(const std::string& stored, const std::string& in_blocks) {
+  auto steps = read_later_steps(stored, in_blocks);
   if (!steps) throw DamagedData("a receipt's later steps are damaged");
   return *std::move(steps);
 }
@@ -85,20 +119,23 @@ model::Timestamp written_at(const nlohmann::json& step) {
   return model::from_unix_ms(step.value("w", std::int64_t{0}));
 }
 
+std::string stored_later_steps(Connection& connection, const std::string& event_id) {
+  return connection.value<std::string>(sql_of_later_steps, event_id).value_or("");
+}
+
 // Finds the last delivery of the events before this one: a session's outputs are delivered in
 // order, so the outputs of earlier events go first.
 void read_delivered_before(Connection& connection, std::int64_t session, Receipt& receipt) {
   auto event = receipt.previous;
   for (int looked_at = 0; looked_at < most_events_before && !event.empty(); ++looked_at) {
-    auto known = connection.row<std::string, std::string>(sql_of_later_steps, event, session);
-    if (!known) return;
-    auto& [previous, later] = *known;
-    const auto steps = later_steps(later);
+    auto found = find_receipt(connection, event);
+    if (!found || found->begin.session != session) return;
+    const auto steps = later_steps(stored_later_steps(connection, event), found->later);
     if (!steps.empty() && steps.back().value("what", "") == "delivery") {
       receipt.delivered_before = written_at(steps.back());
       return;
     }
-    event = std::move(previous);
+    event = std::move(found->begin.previous);
   }
 }
 
@@ -107,41 +144,39 @@ void read_delivered_before(Connection& connection, std::int64_t session, Receipt
 Result<std::vector<std::string>> Receipts::find(const std::string& project_id,
                                                 const std::string& text, const std::string& key,
                                                 std::size_t limit) const {
-  return read(database_, [&](Connection& connection) -> Result<std::vector<std::string>> {
+  return read_together(database_, [&](Connection& connection) -> Result<std::vector<std::string>> {
     for (const auto& id : event_ids(text)) {
-      auto found = connection.values<std::string>(sql_of_receipt_event, id, project_id);
+      const auto receipt = find_receipt(connection, id);
+      if (!receipt) continue;
+      auto found = of_project(connection, project_id, {receipt->begin}, limit);
       if (!found.empty()) return found;
     }
     auto traced = events_of_trace(connection, project_id, text, limit);
     const auto number = key_number(key);
     if (!traced.empty() || !number) return traced;
-    return connection.values<std::string>(sql_of_keyed_receipts, *number, project_id,
-                                          static_cast<std::int64_t>(limit));
+    return of_project(connection, project_id, numbered(connection, *number), limit);
   });
 }
 
 Result<Receipt> Receipts::get(const std::string& input_id) const {
   return read_snapshot(database_, [&](Connection& connection) -> Result<Receipt> {
+    auto found = find_receipt(connection, input_id);
+    if (!found) return fail(Errc::not_found, "there is no such receipt");
+    auto& begin = found->begin;
+    const auto session = begin.session;
     Receipt receipt;
     receipt.input_id = input_id;
-    std::int64_t session = 0;
-    connection.rows(
-        [&](std::int64_t of, model::Timestamp at, std::string trace_id, std::string previous,
-            std::string body, const std::string& later) {
-          session = of;
-          receipt.trace_id = std::move(trace_id);
-          receipt.previous = std::move(previous);
-          receipt.rows.push_back({1, at, first_step(std::move(body))});
-          for (auto& step : later_steps(later)) {
-            const auto then = written_at(step);
-            step.erase("w");
-            receipt.rows.push_back({receipt.rows.back().n + 1, then, std::move(step)});
-          }
-        },
-        sql_of_receipt_steps, input_id);
+    receipt.trace_id = std::move(begin.trace_id);
+    receipt.previous = std::move(begin.previous);
+    receipt.rows.push_back({1, begin.written_at, first_step(std::move(begin.step))});
+    for (auto& step : later_steps(stored_later_steps(connection, input_id), found->later)) {
+      const auto then = written_at(step);
+      step.erase("w");
+      receipt.rows.push_back({receipt.rows.back().n + 1, then, std::move(step)});
+    }
     auto owner = connection.row<model::SessionKey, std::optional<nlohmann::json>, std::int64_t,
                                 std::int64_t>(sql_of_receipt_session, input_id, session);
-    if (receipt.rows.empty() || !owner) return fail(Errc::not_found, "there is no such receipt");
+    if (!owner) return fail(Errc::not_found, "there is no such receipt");
     auto& [key, execution, inbox_size, in_inbox] = *owner;
     receipt.session = std::move(key);
     receipt.waits_in_inbox = in_inbox > 0;
@@ -156,33 +191,59 @@ Result<Receipt> Receipts::get(const std::string& input_id) const {
 Result<std::vector<Receipts::NewestRow>> Receipts::newest(const std::string& project_id,
                                                           std::size_t sessions,
                                                           std::size_t limit) const {
-  return read(database_, [&](Connection& connection) {
+  return read_together(database_, [&](Connection& connection) -> Result<std::vector<NewestRow>> {
     std::vector<NewestRow> rows;
-    connection.rows(
-        [&](const std::string& id, std::string body, const std::string& later) {
-          auto steps = later_steps(later);
-          if (rows.size() + 1 + steps.size() > limit) return false;
-          rows.push_back({id, first_step(std::move(body))});
-          for (auto& step : steps) rows.push_back({id, std::move(step)});
-          return true;
-        },
-        sql_of_newest_receipts, project_id, sessions, most_newest_characters);
+    std::size_t characters = 0;
+    for (const auto& id : connection.values<std::string>(sql_of_newest_receipts, project_id,
+                                                         static_cast<std::int64_t>(sessions))) {
+      auto found = find_receipt(connection, id);
+      if (!found) continue;
+      const auto later = stored_later_steps(connection, id);
+      characters += found->begin.step.size() + later.size() + found->later.size();
+      auto steps = later_steps(later, found->later);
+      if (characters > most_newest_characters || rows.size() + 1 + steps.size() > limit) break;
+      rows.push_back({id, first_step(std::move(found->begin.step))});
+      for (auto& step : steps) rows.push_back({id, std::move(step)});
+    }
     return rows;
   });
 }
 
 Result<std::int64_t> Receipts::prune(model::Timestamp before, std::size_t limit) {
   const auto first_kept = model::id_prefix(before);
+  const auto first_number = model::id_number(before);
   // Most rounds find no old row, and need no write.
-  auto old = read_exists(database_, sql_of_an_old_receipt, first_kept, first_kept);
+  auto old = read_exists(database_, sql_of_an_old_block, first_number);
   if (!old) return fail(old.error());
   if (!*old) return 0;
-  return write_counted(committer_, sql_to_delete_old_receipts, first_kept, first_kept,
-                       static_cast<std::int64_t>(limit));
+  return committer_.write_and_wait([&](Writer& writer) -> Result<std::int64_t> {
+    std::int64_t removed = 0;
+    std::int64_t behind = std::numeric_limits<std::int64_t>::min();
+    const auto most = static_cast<std::int64_t>(limit);
+    // Some blocks have no receipt, and some stay.
+    for (std::int64_t blocks = 0; blocks < 4 * most && removed < most; ++blocks) {
+      const auto block = writer.connection().row<std::int64_t, std::string>(sql_of_next_old_block,
+                                                                            behind, first_number);
+      if (!block) break;
+      behind = std::get<0>(*block);
+      removed += remove_block(writer.connection(), behind, std::get<1>(*block), first_kept);
+    }
+    return removed;
+  });
 }
 
-std::vector<std::string> chain_of(Connection& connection, std::int64_t session) {
-  return connection.values<std::string>(sql_of_receipt_chain, session);
+std::vector<std::string> chain_of(Connection& connection, std::int64_t session, std::size_t limit) {
+  std::vector<std::string> chain;
+  auto id =
+      connection.value<std::string>("SELECT last_receipt FROM sessions WHERE id = :s", session)
+          .value_or("");
+  std::set<std::string> seen;
+  while (chain.size() < limit && seen.insert(id).second) {
+    auto found = find_receipt(connection, id);
+    if (!found || found->begin.session != session) break;
+    chain.push_back(std::exchange(id, std::move(found->begin.previous)));
+  }
+  return chain;
 }
 
 }  // namespace conversed::store

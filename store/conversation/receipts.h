@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -34,7 +35,7 @@ struct Receipt {
   std::string trace_id;
   std::string previous;  // the session's event with a receipt before this one; empty: there is none
   model::SessionKey session;
-  std::vector<Row> rows;  // in the order of their commits
+  std::vector<Row> rows;  // the first step, and the later ones in the order of their times
   std::vector<Output> outputs;
   // The last delivery try of the events before this one; the epoch: there was none.
   model::Timestamp delivered_before{};
@@ -52,17 +53,15 @@ struct Receipt {
 // hundred bytes (store/model/receipt_text.h), and within bounds the data of an input and the answer
 // of a call, for replays (daemon/turns/batch_receipts.cc). It does not repeat the contents of other
 // tables, such as outputs and dead letters. The thread that submits the commit compresses a large
-// first step (store/commit/stored_steps.h). The table has a rowid: in a table WITHOUT ROWID, SQLite
-// keeps at most a quarter of a page of each row.
+// first step (store/commit/stored_steps.h).
 //
-// A receipt is found by the event's id. Ids begin with the time, so rows are appended. A Turn that
-// continues an execution, a call and a delivery add to the later steps of their input, which have a
-// row in a table of their own: an event that is delivered at once does not write the page of its
-// first step again. Later steps are added only to receipts that exist, so an erased or expired
-// receipt does not come back.
+// A receipt is found by the event's id. Ids begin with the time, so receipts are appended, several
+// to a row (store/commit/receipt_blocks.h). Turns that continue an execution, calls, and the other
+// tries of deliveries add to the later steps of their input, which have a row in a table of their
+// own, if the receipt exists. So an erased or expired receipt does not come back.
 //
 // A session's receipts form a chain: sessions.last_receipt names the newest event, and the first
-// row of each event the one before. The chain is in the order of the log, hence of the ids, so
+// step of each event the one before. The chain is in the order of the log, hence of the ids, so
 // retention cuts it off at its end. Erasure, export and the session's history walk along it, since
 // an index by session would cost every Turn.
 // Kept by: ReceiptsTest.RetentionCutsChainsOffAtTheirEnd,
@@ -94,11 +93,14 @@ class Receipts : Rows {
                                                              std::size_t sessions,
                                                              std::size_t limit) const;
 
-  // Deletes at most `limit` rows of events that were accepted before `before`; returns how many.
+  // Deletes receipts of events that were accepted before `before`, from about `limit` rows; returns
+  // how many. Less than `limit`: there are no more, or few.
   [[nodiscard]] model::Result<std::int64_t> prune(model::Timestamp before, std::size_t limit);
 };
 
-// The events of a session's receipts, newest first. Inside a transaction; throws SqlError.
-[[nodiscard]] std::vector<std::string> chain_of(Connection& connection, std::int64_t session);
+// The events of a session's newest receipts, newest first. Inside a transaction; throws SqlError.
+[[nodiscard]] std::vector<std::string> chain_of(
+    Connection& connection, std::int64_t session,
+    std::size_t limit = std::numeric_limits<std::size_t>::max());
 
 }  // namespace conversed::store

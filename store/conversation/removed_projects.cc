@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "store/commit/receipt_blocks.h"
 #include "store/commit/row_writes.h"
 #include "store/conversation/rows_of_keys_sql.h"
 #include "store/sql/read.h"
@@ -55,13 +56,10 @@ struct Batch {
 // the session is then built again.
 bool remove_receipts(Connection& connection, SessionRow& session, Batch& batch) {
   while (batch.left > 0) {
-    const auto previous = connection.value<std::string>(
-        "SELECT previous FROM receipts WHERE input_id = :i AND session = :s", session.last_receipt,
-        session.id);
+    auto previous = remove_receipt(connection, session.last_receipt, session.id);
     if (!previous) return true;
-    batch.count(
-        connection.run_counted("DELETE FROM receipts WHERE input_id = :i", session.last_receipt));
-    session.last_receipt = *previous;
+    batch.count(1);
+    session.last_receipt = *std::move(previous);
   }
   connection.run("UPDATE sessions SET last_receipt = :r, version = version + 1 WHERE id = :i",
                  session.last_receipt, session.id);

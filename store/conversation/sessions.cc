@@ -11,7 +11,9 @@
 #include "store/cluster/notifications.h"
 #include "store/commit/row_writes.h"
 #include "store/conversation/due_sql.h"
+#include "store/conversation/receipts.h"
 #include "store/conversation/session_row.h"
+#include "store/model/ids.h"
 #include "store/model/receipt_text.h"
 #include "store/sql/read.h"
 
@@ -387,26 +389,31 @@ Result<void> Sessions::reset(const model::SessionKey& key, const ResetDone& comm
 }
 
 Result<Sessions::Pruned> Sessions::prune(model::Timestamp before, const Finished& finished,
-                                         std::int64_t after_row, std::size_t limit) {
+                                         model::Timestamp receipts_before, std::int64_t after_row,
+                                         std::size_t limit) {
   struct Looked {
     std::optional<std::int64_t> last;
     std::vector<std::int64_t> old;  // rows
   };
+  const auto first_receipt = model::id_prefix(receipts_before);
   // Most pages have no old session, and need no write.
-  auto looked = read(database_, [&](Connection& connection) -> Result<Looked> {
+  auto looked = read_together(database_, [&](Connection& connection) -> Result<Looked> {
     Looked page;
     connection.rows(
         [&](std::int64_t id, model::Timestamp active, std::int64_t epoch, std::int32_t partition,
-            std::int64_t offset) {
+            std::int64_t offset, const std::string& last_receipt) {
           page.last = id;
-          if (active >= before) return;
+          if (active >= before || last_receipt >= first_receipt) return;
           if (finished({.epoch = epoch, .partition = partition, .offset = offset})) {
             page.old.push_back(id);
           }
         },
-        "SELECT id, last_activity_at, position_epoch, position_partition, position_offset"
-        " FROM sessions WHERE id > :a ORDER BY id LIMIT :l",
+        "SELECT id, last_activity_at, position_epoch, position_partition, position_offset,"
+        " last_receipt FROM sessions WHERE id > :a ORDER BY id LIMIT :l",
         after_row, limit);
+    // An old receipt that links to a younger one stays.
+    std::erase_if(page.old,
+                  [&](std::int64_t session) { return !chain_of(connection, session, 1).empty(); });
     return page;
   });
   if (!looked) return fail(looked.error());
@@ -418,8 +425,7 @@ Result<Sessions::Pruned> Sessions::prune(model::Timestamp before, const Finished
         " AND last_activity_at < :b AND execution IS NULL AND inbox_size = 0"
         " AND NOT EXISTS (SELECT 1 FROM outputs o WHERE o.session = sessions.id)"
         " AND NOT EXISTS (SELECT 1 FROM pending_calls c WHERE c.session = sessions.id)"
-        " AND NOT EXISTS (SELECT 1 FROM follow_ups f WHERE f.session = sessions.id)"
-        " AND NOT EXISTS (SELECT 1 FROM receipts r WHERE r.input_id = sessions.last_receipt)",
+        " AND NOT EXISTS (SELECT 1 FROM follow_ups f WHERE f.session = sessions.id)",
         nlohmann::json(looked->old).dump(), before);
     return pruned;
   });

@@ -152,7 +152,9 @@ class Sessions : Rows {
     std::int64_t removed = 0;
     std::optional<std::int64_t> last_row;  // the last row read; none: there are no more rows
   };
+  // A session with a receipt stays. Those of events from `receipts_before` on are kept for sure.
   [[nodiscard]] model::Result<Pruned> prune(model::Timestamp before, const Finished& finished,
+                                            model::Timestamp receipts_before,
                                             std::int64_t after_row, std::size_t limit);
 
   // The number of events in inboxes, at most `most_counted`.

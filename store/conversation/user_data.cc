@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "store/cluster/notifications.h"
+#include "store/commit/receipt_blocks.h"
 #include "store/commit/row_writes.h"
 #include "store/commit/stored_steps.h"
 #include "store/conversation/receipts.h"
@@ -29,6 +30,8 @@ struct UserData::SessionRow {
 
 namespace {
 
+// The receipts that one transaction of an erasure deletes.
+constexpr std::size_t receipts_a_batch = 100;
 constexpr std::size_t max_page_bytes = std::size_t{1} << 20;
 
 // The JSON, or the text itself if it is damaged: damaged data also belongs to the user.
@@ -51,11 +54,12 @@ std::vector<std::string> endpoints_of(Connection& connection, const std::string&
       project_id, project_id);
 }
 
-// One statement reads the rows of the user, of a session, or of all sessions at an Endpoint.
-enum class Of : std::uint8_t { user, session, endpoint };
+// One statement reads the rows of the user, of a session, or of all sessions at an Endpoint. The
+// receipts of a session are read along their chain.
+enum class Of : std::uint8_t { user, session, endpoint, chain };
 
 struct Column {
-  enum class Kind : std::uint8_t { number, text, json, step, later_steps };
+  enum class Kind : std::uint8_t { number, text, json };
   Kind kind;
   std::string sql;
   std::string member{};  // of the item; empty: the column's name
@@ -74,36 +78,28 @@ Column text_of(std::string sql, std::string member = {}) {
 Column json_of(const std::string& sql, const std::string& member = {}) {
   return {Column::Kind::json, "COALESCE(" + sql + ", 'null')", member.empty() ? sql : member};
 }
-// A column of a receipt's steps (store/commit/stored_steps.h).
-Column step_of(std::string sql, std::string member) {
-  return {Column::Kind::step, std::move(sql), std::move(member)};
-}
-Column later_steps_of(std::string sql, std::string member) {
-  return {Column::Kind::later_steps, std::move(sql), std::move(member)};
-}
 Column seconds_of(const std::string& sql, std::string member) {
   return number_of(sql + " / 1000", std::move(member));
 }
 
 // A kind of items: its rows, and the columns that an item shows.
 struct Kind {
-  // `with`: the WITH clause before the SELECT. If there is one, `rows` has the place, the order and
-  // the limit.
   Kind(const char* name_, Of of_, const std::string& rows, Column place_, const std::string& key,
-       std::vector<Column> members_, const std::string& with = {})
+       std::vector<Column> members_)
       : name(name_), of(of_), place(std::move(place_)), members(std::move(members_)) {
-    sql = with + "SELECT " + place.sql + ", " + key;
+    sql = "SELECT " + place.sql + ", " + key;
     types = {place.type(), SqlType::text};
     for (const auto& column : members) {
       sql += ", " + column.sql;
       types.push_back(column.type());
     }
-    sql += " FROM " + rows;
-    if (with.empty()) sql += " AND " + place.sql + " > :a ORDER BY " + place.sql + " LIMIT :l";
+    sql += " FROM " + rows + " AND " + place.sql + " > :a ORDER BY " + place.sql + " LIMIT :l";
   }
+  explicit Kind(const char* name_) : name(name_), of(Of::chain), place(text_of("")) {}
 
   const char* name;
   Of of;
+  // A chain has no statement.
   Column place;  // orders the statement's rows
   std::vector<Column> members;
   std::string sql;  // selects place and session key of each row, and the members
@@ -121,13 +117,7 @@ const std::vector<Kind>& exported_kinds() {
       Kind("output", Of::session, "outputs WHERE session = :s", number_of("seq"), of_session,
            {number_of("seq"), text_of("text"), json_of("data"), text_of("source"),
             seconds_of("created_at", "createdAt")}),
-      Kind("receipt", Of::session, std::string(sql_of_exported_rows), text_of("input_id"),
-           of_session,
-           {text_of("input_id", "eventId"), step_of("body", "step"),
-            later_steps_of("COALESCE((SELECT steps FROM later_steps WHERE receipt = n), '')",
-                           "laterSteps"),
-            seconds_of("written_at", "writtenAt")},
-           std::string(sql_of_exported_chain)),
+      Kind("receipt"),
       Kind("waitingEvent", Of::session, "inbox WHERE session = :s", number_of("n"), of_session,
            {text_of("type"), json_of("value", "event")}),
       Kind("call", Of::session, "pending_calls WHERE session = :s AND due_at IS NULL",
@@ -158,18 +148,23 @@ json item_of(const Kind& kind, std::vector<SqlValue>&& row) {
     json& member = item[column.member.empty() ? column.sql : column.member];
     std::visit([&](auto& value) { member = std::move(value); }, row[i + 2]);
     if (column.kind == Column::Kind::json) member = readable(member.get<std::string>());
-    if (column.kind == Column::Kind::later_steps) {
-      const auto stored = member.get<std::string>();
-      auto steps = read_later_steps(stored);
-      if (steps) std::ranges::for_each(*steps, unpack_answer);
-      member = steps ? *std::move(steps) : json(stored);
-    }
-    if (column.kind == Column::Kind::step) {
-      const auto stored = member.get<std::string>();
-      member = read_first_step(stored).value_or(stored);
-    }
   }
   return item;
+}
+
+json item_of_receipt(Connection& connection, const FoundReceipt& receipt,
+                     const model::SessionKey& key) {
+  const auto& begin = receipt.begin;
+  const auto later = connection.value<std::string>(sql_of_later_steps, begin.event_id).value_or("");
+  auto steps = read_later_steps(later, receipt.later);
+  if (steps) std::ranges::for_each(*steps, unpack_answer);
+  return {{"kind", "receipt"},
+          {"endpointId", key.endpoint_id},
+          {"sessionId", key.session_id},
+          {"eventId", begin.event_id},
+          {"step", read_first_step(begin.step).value_or(begin.step)},
+          {"laterSteps", steps ? *std::move(steps) : json(later + receipt.later)},
+          {"writtenAt", model::to_unix_ms(begin.written_at) / 1000}};
 }
 
 // Reads one page.
@@ -189,10 +184,11 @@ class Reader {
 
   UserData::Page read(UserData::Place place) {
     for (; place.kind < exported_kinds().size(); place = {place.kind + 1, {}, {}}) {
-      for (const Scope& scope : scopes_[exported_kinds()[place.kind].of]) {
+      const Of of = exported_kinds()[place.kind].of;
+      for (const Scope& scope : scopes_[of == Of::chain ? Of::session : of]) {
         if (comes_before(scope.name, place.scope)) continue;
         if (scope.name != place.scope) place = {place.kind, scope.name, {}};
-        read(scope, place);
+        of == Of::chain ? read_receipts(scope, place) : read(scope, place);
         if (page_.next) return std::move(page_);
       }
     }
@@ -215,13 +211,34 @@ class Reader {
       if (page_.next) return;
       auto id = is_number ? std::to_string(std::get<std::int64_t>(row[0]))
                           : std::get<std::string>(row[0]);
-      auto& item = page_.items.emplace_back(item_of(kind, std::move(row)));
-      bytes_ += model::json_text(item).size();
-      if (page_.items.size() >= limit_ || bytes_ >= max_page_bytes) {
-        page_.next = UserData::Place{after.kind, after.scope, std::move(id)};
-      }
+      append(item_of(kind, std::move(row)), {after.kind, after.scope, std::move(id)});
     };
     connection_.rows_once(add, kind.sql, in, kind.types);
+  }
+
+  // Reads a session's receipts along their chain, newest first, behind the event `after.id`.
+  void read_receipts(const Scope& scope, const UserData::Place& after) {
+    const auto session = std::get<std::int64_t>(scope.in.front());
+    const auto owner = connection_.row<model::SessionKey, std::string>(
+        "SELECT key, last_receipt FROM sessions WHERE id = :s", session);
+    if (!owner) return;
+    auto id = std::get<std::string>(*owner);
+    if (!after.id.empty()) {
+      const auto last = find_receipt(connection_, after.id);
+      id = last ? last->begin.previous : "";
+    }
+    while (!page_.next) {
+      auto found = find_receipt(connection_, id);
+      if (!found || found->begin.session != session) return;
+      append(item_of_receipt(connection_, *found, std::get<model::SessionKey>(*owner)),
+             {after.kind, after.scope, std::exchange(id, std::move(found->begin.previous))});
+    }
+  }
+
+  void append(json item, UserData::Place place) {
+    bytes_ += model::json_text(item).size();
+    page_.items.push_back(std::move(item));
+    if (page_.items.size() >= limit_ || bytes_ >= max_page_bytes) page_.next = std::move(place);
   }
 
   Connection& connection_;
@@ -262,9 +279,9 @@ std::optional<UserData::Place> UserData::Place::from_text(std::string_view text)
   place.scope = text.substr(1, dot - 1);
   place.id = text.substr(dot + 1);
   const Of of = exported_kinds()[place.kind].of;
-  const bool is_scope = of == Of::endpoint  ? model::is_id(place.scope)
-                        : of == Of::session ? number_in(place.scope) >= 0
-                                            : place.scope.empty();
+  const bool is_scope = of == Of::endpoint ? model::is_id(place.scope)
+                        : of == Of::user   ? place.scope.empty()
+                                           : number_in(place.scope) >= 0;
   return is_scope ? std::optional(std::move(place)) : std::nullopt;
 }
 
@@ -380,14 +397,10 @@ Result<void> UserData::erase_receipts(std::int64_t session, Erased& erased) {
     std::size_t events = 0;
     std::int64_t found = 0;  // the retention may have removed the last one
     auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
-      events = 0;
       found = 0;
-      for (std::int64_t rows = 0; rows < rows_a_batch && events < chain->size(); ++events) {
-        const auto removed = writer.connection().run_counted(
-            "DELETE FROM receipts WHERE input_id = :i AND session = :s",
-            (*chain)[chain->size() - 1 - events], session);
-        rows += removed;
-        if (removed > 0) ++found;
+      for (events = 0; events < receipts_a_batch && events < chain->size(); ++events) {
+        const auto& id = (*chain)[chain->size() - 1 - events];
+        if (remove_receipt(writer.connection(), id, session)) ++found;
       }
       return {};
     });

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <iterator>
 #include <utility>
 
 #include "store/model/hex.h"
@@ -46,6 +47,9 @@ RandomBytes& random_bytes() {
 
 constexpr std::string_view digits = "0123456789abcdefghijklmnopqrstuvwxyz";  // in their order
 
+constexpr std::size_t time_digits = 9;  // until the year 5188
+constexpr std::size_t number_digits = 12;
+
 bool is_lower_hex(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
 }
@@ -53,13 +57,24 @@ bool is_lower_hex(char c) {
 }  // namespace
 
 std::string id_prefix(Timestamp time) {
-  constexpr std::size_t width = 9;  // until the year 5188
-  std::string prefix(width, digits[0]);
+  std::string prefix(time_digits, digits[0]);
   auto left = static_cast<std::uint64_t>(std::max<std::int64_t>(to_unix_ms(time), 0));
   for (auto at = prefix.rbegin(); at != prefix.rend(); ++at, left /= digits.size()) {
     *at = digits[left % digits.size()];
   }
   return prefix;
+}
+
+std::int64_t id_number(std::string_view id) {
+  std::int64_t number = 0;
+  for (const char c : id.substr(0, number_digits)) {
+    number = number * std::ssize(digits) + (c <= '9' ? c - '0' : c - 'a' + 10);
+  }
+  return number;
+}
+
+std::int64_t id_number(Timestamp time) {
+  return id_number(id_prefix(time).append(number_digits - time_digits, digits[0]));
 }
 
 std::string new_id(Timestamp now) {

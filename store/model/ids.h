@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -21,6 +22,12 @@ inline constexpr std::size_t id_length = 24;
 [[nodiscard]] std::string id_prefix(Timestamp time);
 
 [[nodiscard]] bool is_id(std::string_view text);
+
+// An id's first 12 characters as a number in base 36. Numbers of ids are in the order of the ids;
+// two ids of one millisecond seldom have the same number. `id` is an id.
+[[nodiscard]] std::int64_t id_number(std::string_view id);
+// The lowest number of all ids made at this time.
+[[nodiscard]] std::int64_t id_number(Timestamp time);
 
 // A new W3C trace id: 32 lower-case hex digits, never all zero (W3C Trace Context §3.2.2.3). Begins
 // with 48 bits of the time in milliseconds; the rest is random. Thread-safe.

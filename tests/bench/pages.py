@@ -13,6 +13,7 @@ import json
 import pathlib
 import re
 import sqlite3
+import string
 import statistics
 import subprocess
 import sys
@@ -47,7 +48,8 @@ endpoints:
 COLUMNS = {
     "sessions": ("id", "key", "project_id", "version", "position_epoch", "position_partition", "position_offset", "started_at",
                  "last_activity_at", "context", "flow_state", "execution", "last_output_seq", "inbox_size", "last_receipt"),
-    "receipts": ("input_id", "session", "written_at", "trace_id", "trace_number", "previous", "body"),
+    "receipts": ("n", "steps"),
+    "receipt_numbers": ("number", "event_id"),
     "outputs": ("id", "session", "seq", "output_id", "input_id", "text", "data", "trace_id", "source", "created_at", "timers_ahead"),
     "deliveries": ("session", "seq", "output_id", "endpoint_id", "withdrawable", "due_at", "attempts"),
     "dead_letters": ("id", "n", "project_id", "key", "event_id", "type", "trace_id", "value", "output_seq", "attempts", "reason",
@@ -78,7 +80,7 @@ class Rows:
         self.count = count
         self.key = key  # of the model
         self.project, self.endpoint = key.split(key[24])[:2]
-        self.time = receipt[:9]  # ids begin with the time
+        self.time = int(receipt[:9], 36) - count - 10_000  # ids begin with the time
         self.organisation = organisation
         self.now = int(time.time() * 1000)
 
@@ -86,7 +88,12 @@ class Rows:
         return self.key[24].join((self.project, self.endpoint, f"user {i}", "s"))
 
     def input_of(self, i):
-        return f"{self.time}{i:015}"
+        """Returns the id of the event, one a millisecond."""
+        left, time_digits = self.time + i, ""
+        for _ in range(9):
+            left, digit = divmod(left, 36)
+            time_digits = string.digits[digit] + time_digits if digit < 10 else string.ascii_lowercase[digit - 10] + time_digits
+        return f"{time_digits}{i:015}"
 
     def trace_of(self, i):
         return f"{i:015x}{0:017}"  # its first 15 digits are the trace_number
@@ -111,9 +118,17 @@ class Rows:
             "what": "turn", "accepted": {"type": "userMessage", "at": self.now, "daemon": "one", "text": "hello", "position": [0, 0, 7]},
             "at": self.now, "us": 250, "flow": "Orders", "version": 1, "nodes": ["where", "nodes[1]"], "nodesRun": 2,
             "changes": [{"path": "context.where", "bytes": 6, "value": '"Bern"'}], "outputs": [1, 1]})
+        # Blocks of 16 ms (store/commit/receipt_blocks.h).
+        for first in self.places(16):
+            block = ""
+            for i in range(first, min(first + 16, self.places().stop)):
+                failed = step_text({"deadLetter": f"{i:024}", "reason": "it failed"}) if i % ONE_IN == 0 else ""
+                block += f"\x1d{self.input_of(i)} {i} {self.now} {self.trace_of(i)}  {i}\x1e{text}{failed}"
+            yield int(self.input_of(first)[:12], 36), block
+
+    def receipt_numbers(self):
         for i in self.places():
-            failed = step_text({"deadLetter": f"{i:024}", "reason": "it failed"}) if i % ONE_IN == 0 else ""
-            yield self.input_of(i), i, self.now, self.trace_of(i), i, "", text + failed
+            yield i, self.input_of(i)
 
     def outputs(self):
         for i in self.places():

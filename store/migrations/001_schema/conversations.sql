@@ -26,29 +26,24 @@ CREATE INDEX sessions_busy ON sessions (project_id, id) WHERE execution IS NOT N
 -- Sessions whose inbox can go on, at a start.
 CREATE INDEX sessions_to_drain ON sessions (id) WHERE inbox_size > 0 AND execution IS NULL;
 
--- Receipts: the history of each event (store/conversation/receipts.h). Ids begin with the time, so
--- rows are appended, and the oldest have the lowest keys. A session deletes its receipts, which it
--- finds by `last_receipt` and `previous`.
+-- Receipts: the history of each event (store/conversation/receipts.h). A row has those of several events that began one after
+-- the other (store/commit/receipt_blocks.h). A session finds its receipts by `last_receipt`.
 CREATE TABLE receipts (
-  n INTEGER PRIMARY KEY,
-  input_id TEXT NOT NULL UNIQUE,
-  session BIGINT NOT NULL,  -- of sessions
-  written_at BIGINT NOT NULL,
-  trace_id TEXT NOT NULL,
-  trace_number BIGINT,      -- of trace_id (store/commit/receipt_keys.h); NULL: the event lies in the trace's first second
-  key_number BIGINT,        -- of a hash of the event's Idempotency-Key; NULL: it has none
-  previous TEXT NOT NULL,   -- the session's event with a receipt before this one; empty: there is none
-  body TEXT NOT NULL        -- the first step: store/commit/stored_steps.h
+  n INTEGER PRIMARY KEY,  -- model::id_number of the first event
+  steps TEXT NOT NULL
 );
--- The later steps of receipts, in the order of their commits. A table of their own: a step of a delivery then writes neither the
--- page nor the row of the first step again. A trigger deletes the row with its receipt.
+-- Later steps of a receipt that name a user or are rare: Turns, calls, tries that failed.
 CREATE TABLE later_steps (
-  receipt INTEGER PRIMARY KEY,  -- of receipts
-  steps TEXT NOT NULL           -- store/commit/stored_steps.h
-);
--- Events by their trace id or Idempotency-Key.
-CREATE INDEX receipts_by_trace ON receipts (trace_number, written_at) WHERE trace_number IS NOT NULL;
-CREATE INDEX receipts_by_key ON receipts (key_number, written_at) WHERE key_number IS NOT NULL;
+  event_id TEXT PRIMARY KEY,
+  steps TEXT NOT NULL  -- store/commit/stored_steps.h
+) WITHOUT ROWID;
+-- Receipts by the numbers of their traces and Idempotency-Keys (store/commit/receipt_keys.h), unless the event lies in its
+-- trace's first second.
+CREATE TABLE receipt_numbers (
+  number BIGINT NOT NULL,
+  event_id TEXT NOT NULL,
+  PRIMARY KEY (number, event_id)
+) WITHOUT ROWID;
 
 -- Profiles: data that Flows keep of a user of conversations, over all sessions.
 CREATE TABLE profiles (

@@ -2,10 +2,13 @@
 // It does not grow with the store.
 #include <gtest/gtest.h>
 
+#include <iomanip>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
 
+#include "store/commit/receipt_blocks.h"
 #include "store/model/ids.h"
 #include "store/sql/sql.h"
 #include "tests/support/receipt_step.h"
@@ -35,7 +38,9 @@ class PageCost : public testing::Test {
         "WITH RECURSIVE n (i) AS (SELECT :f UNION ALL SELECT i + 1 FROM n"
         " WHERE i < :l) ";
     const std::string tenth = " FROM n WHERE i % 10 = 0";
-    const std::string input = "printf('" + model::new_id().substr(0, 9) + "%015d', i)";
+    // One event a millisecond, roughly.
+    const auto era = model::new_id().substr(0, 2);
+    const std::string input = "printf('" + era + "%07d%015d', i, i)";
     const json state{
         {"v", 1}, {"executions", 1}, {"waiting", {{"flow", "Main"}, {"at", "nodes[0]"}}}};
     const json turn{{"what", "turn"}, {"flow", "Main"}, {"version", 1}, {"nodes", {"nodes[0]"}}};
@@ -50,11 +55,17 @@ class PageCost : public testing::Test {
                          " '{}', :s, 1, 0, " +
                          input + " FROM n",
                      first, last, key, project_, now, now, state.dump());
-      connection.run(each +
-                         "INSERT INTO receipts (input_id, session, written_at, trace_id,"
-                         " trace_number, previous, body) SELECT " +
-                         input + ", i, :a, printf('%015x%017d', i, 0), i, '', :y FROM n",
-                     first, last, now, tests::receipt_step(turn));
+      store::ReceiptBlocks blocks;
+      for (auto i = first; i <= last; ++i) {
+        std::ostringstream id;
+        id << era << std::setfill('0') << std::setw(7) << i << std::setw(15) << i;
+        std::ostringstream trace;
+        trace << std::setfill('0') << std::hex << std::setw(15) << i << std::string(17, '0');
+        const store::NewReceiptRow::First begin{trace.str(), "", ""};
+        blocks.begin({.input_id = id.str(), .first = begin, .body = tests::receipt_step(turn)}, i,
+                     now);
+      }
+      blocks.flush(connection);
       connection.run(each +
                          "INSERT INTO outputs (session, seq, output_id, input_id, text, trace_id,"
                          " source, created_at, timers_ahead) SELECT i, 1, " +

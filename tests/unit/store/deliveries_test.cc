@@ -180,7 +180,6 @@ TEST_F(DeliveriesTest, ListIsStepsThroughTheIndex) {
   };
   expect_searches(sql_of_session_deliveries, {std::int64_t{1}, std::int64_t{0}, std::int64_t{10}});
   expect_searches(sql_of_delivery, {std::int64_t{1}, "ann-1"});
-  expect_searches(sql_of_event_session, {"ann"});
   const auto newest = plan_of(*store_, sql_of_pending_session, {"ann-1", "ann-1!"});
   for (const char* const wrong : {"Sort", "B-TREE"}) {
     EXPECT_EQ(newest.find(wrong), std::string::npos) << newest;

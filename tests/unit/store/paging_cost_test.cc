@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "store/commit/receipt_blocks.h"
 #include "store/commit/receipt_keys.h"
-#include "store/conversation/receipts_sql.h"
 #include "store/model/ids.h"
 #include "tests/support/sqlite_steps.h"
 #include "tests/unit/store/fixture.h"
@@ -169,15 +169,18 @@ class ReceiptsCostTest : public CostTest {
       const auto session =
           connection.value<std::int64_t>("SELECT id FROM sessions WHERE key = :k", key_of(user));
       std::string previous;
+      ReceiptBlocks blocks;
       for (int i = 0; i < count; ++i) {
         const auto id = model::new_id(clock_.now());
-        connection.run(
-            "INSERT INTO receipts (input_id, session, written_at, trace_id, trace_number, previous,"
-            " body) VALUES (:i, :s, 0, :t, :n, :p, '')",
-            id, *session, trace_, key_number(trace_), previous);
+        const NewReceiptRow row{
+            .input_id = id,
+            .first = NewReceiptRow::First{.trace_id = trace_, .key = "", .previous = previous},
+            .body = ""};
+        blocks.begin(row, *session, clock_.now());
         previous = id;
         clock_.advance(std::chrono::milliseconds(1));
       }
+      blocks.flush(connection);
       connection.run("UPDATE sessions SET last_receipt = :r WHERE id = :s", previous, *session);
     }));
   }
@@ -201,25 +204,25 @@ TEST_F(ReceiptsCostTest, TraceWithAnyNumberOfForeignEventsCostsABoundedRead) {
 }
 
 TEST_F(ReceiptsCostTest, PageOfAnExportCostsTheSameInAnyChain) {
-  const std::string sql = std::string(sql_of_exported_chain) + "SELECT input_id FROM " +
-                          std::string(sql_of_exported_rows);
+  ASSERT_TRUE(store_->committer().write_and_wait([](Writer& writer) {
+    writer.connection().run("INSERT INTO removed_endpoints (id, project_id) VALUES (:e, :p)",
+                            key_of("ann").endpoint_id, key_of("ann").project_id);
+  }));
   const auto highest_cost = [&](const std::string& user, int count) {
     add_receipts(user, count);
-    int rows = 0;
+    int receipts = 0;
     std::int64_t most = 0;
-    EXPECT_TRUE(store_->committer().write_and_wait([&](Writer& writer) {
-      auto& connection = writer.connection();
-      const auto session =
-          connection.value<std::int64_t>("SELECT id FROM sessions WHERE key = :k", key_of(user));
-      std::vector<std::string> page{""};
-      while (!page.empty()) {
-        most = std::max(most, cost_of([&] {
-                          page = connection.values<std::string>(sql, *session, page.back(), 50);
-                        }));
-        rows += static_cast<int>(page.size());
-      }
-    }));
-    EXPECT_EQ(rows, count);
+    std::optional<UserData::Place> place = UserData::Place{};
+    while (place) {
+      most = std::max(
+          most, cost_of([&] {
+            const auto page = store_->user_data().read_page({"project", user}, *place, 50).value();
+            receipts += static_cast<int>(std::ranges::count(
+                page.items, "receipt", [](const auto& item) { return item["kind"]; }));
+            place = page.next;
+          }));
+    }
+    EXPECT_EQ(receipts, count);
     return most;
   };
   const auto few = highest_cost("ann", 200);

@@ -58,6 +58,7 @@ class RemovedProjectsTest : public StoreTest {
     for (int n = 0; n < receipts; ++n) {
       NewReceiptRow row{.input_id = model::new_id(), .first = NewReceiptRow::First{}, .body = {}};
       row.first->previous = std::exchange(commit.after.last_receipt, row.input_id);
+      row.first->key = std::string(32, 'a');
       commit.receipts.push_back(row);
       commit.receipts.push_back({.input_id = row.input_id, .body = "a later step"});
     }
@@ -86,8 +87,8 @@ class RemovedProjectsTest : public StoreTest {
 };
 
 constexpr std::initializer_list<const char*> tables{
-    "sessions",      "outputs", "deliveries",   "receipts", "later_steps", "profiles",
-    "pending_calls", "inbox",   "dead_letters", "answers",  "follow_ups"};
+    "sessions", "outputs",       "deliveries", "receipts",     "later_steps", "receipt_numbers",
+    "profiles", "pending_calls", "inbox",      "dead_letters", "answers",     "follow_ups"};
 
 TEST_F(RemovedProjectsTest, NothingOfADeletedProjectStays) {
   everything(key_of("neighbor", "neighbor"));

@@ -137,7 +137,10 @@ class UserDataTest : public StoreTest {
       EXPECT_LE(page->items.size(), limit);
       items.insert(items.end(), page->items.begin(), page->items.end());
       if (!page->next) return items;
-      after = *UserData::Place::from_text(page->next->to_text());
+      const auto next = UserData::Place::from_text(page->next->to_text());
+      EXPECT_TRUE(next) << page->next->to_text();
+      if (!next) return items;
+      after = *next;
     }
   }
 

@@ -33,14 +33,6 @@ END $$;
 CREATE TRIGGER knowledge_chunk_removed AFTER DELETE ON knowledge_chunks REFERENCING OLD TABLE AS changed
   FOR EACH STATEMENT EXECUTE FUNCTION knowledge_chunk_removed();
 
--- Later steps go with their receipt.
-CREATE FUNCTION receipt_removed() RETURNS TRIGGER LANGUAGE plpgsql AS $$ BEGIN
-  DELETE FROM later_steps WHERE receipt = OLD.n;
-  RETURN NULL;
-END $$;
-CREATE TRIGGER receipt_removed AFTER DELETE ON receipts
-  FOR EACH ROW EXECUTE FUNCTION receipt_removed();
-
 -- Only an entry's status is written later, once. An erasure of the user empties the subject.
 CREATE FUNCTION refuse_audit_edit() RETURNS TRIGGER LANGUAGE plpgsql AS $$ BEGIN
   RAISE EXCEPTION 'the audit trail is not edited';

@@ -14,11 +14,6 @@ CREATE TRIGGER knowledge_chunk_removed AFTER DELETE ON knowledge_chunks BEGIN
   UPDATE knowledge_sources SET chunk_count = chunk_count - 1 WHERE id = OLD.source_id;
 END;
 
--- Later steps go with their receipt.
-CREATE TRIGGER receipt_removed AFTER DELETE ON receipts BEGIN
-  DELETE FROM later_steps WHERE receipt = OLD.n;
-END;
-
 -- Only an entry's status is written later, once. An erasure of the user empties the subject.
 CREATE TRIGGER audit_is_kept BEFORE UPDATE OF id, made_at, organisation_id, user_id, actor, credential, address,
   operation, route, object, trace_id ON audit

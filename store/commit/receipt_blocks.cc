@@ -1,0 +1,233 @@
+#include "store/commit/receipt_blocks.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstddef>
+#include <iterator>
+
+#include "store/commit/receipt_keys.h"
+#include "store/commit/stored_steps.h"
+#include "store/model/ids.h"
+
+namespace conversed::store {
+namespace {
+
+constexpr std::size_t most_entries = 20;  // in a block; entries of one event stay together
+constexpr char begin_of_entry = '\x1d';
+constexpr char begin_of_step = '\x1e';
+constexpr char separator = ' ';
+
+std::string beginning_of(std::string_view event_id) {
+  return begin_of_entry + std::string(event_id);
+}
+
+// Calls `seen` with the text of each entry behind its mark.
+template <typename Seen>
+void each_entry(std::string_view block, const Seen& seen) {
+  while (!block.empty()) {
+    block.remove_prefix(1);
+    const auto entry = block.substr(0, block.find(begin_of_entry));
+    seen(entry);
+    block.remove_prefix(entry.size());
+  }
+}
+
+std::int64_t number_in(std::string_view text) {
+  std::int64_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+std::string_view next_word(std::string_view& text) {
+  const auto word = text.substr(0, text.find(separator));
+  text.remove_prefix(std::min(text.size(), word.size() + 1));
+  return word;
+}
+
+// None: the entry is a later one.
+std::optional<ReceiptBegin> begin_in(std::string_view entry) {
+  ReceiptBegin begin;
+  begin.event_id = entry.substr(0, model::id_length);
+  entry.remove_prefix(std::min(entry.size(), model::id_length));
+  if (!entry.starts_with(separator)) return std::nullopt;
+  auto head = entry.substr(1, entry.find(begin_of_step) - 1);
+  begin.step = entry.substr(std::min(entry.size(), head.size() + 2));
+  begin.session = number_in(next_word(head));
+  begin.written_at = model::from_unix_ms(number_in(next_word(head)));
+  begin.trace_id = next_word(head);
+  begin.previous = next_word(head);
+  while (!head.empty()) begin.numbers.push_back(number_in(next_word(head)));
+  return begin;
+}
+
+void append_number(std::string& text, std::int64_t number) {
+  std::array<char, 20> digits{};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+  text += separator;
+  text.append(digits.data(), end);
+}
+
+// Deletes the other rows of a receipt.
+void remove_rows_of(Connection& connection, const ReceiptBegin& begin) {
+  connection.run_row("DELETE FROM later_steps WHERE event_id = :e", begin.event_id);
+  for (const auto number : begin.numbers) {
+    connection.run_row("DELETE FROM receipt_numbers WHERE number = :n AND event_id = :e", number,
+                       begin.event_id);
+  }
+}
+
+struct Block {
+  std::int64_t n = 0;
+  std::string steps;
+};
+
+// The blocks with entries of the event.
+std::vector<Block> read_blocks(Connection& connection, std::string_view event_id) {
+  std::vector<Block> blocks;
+  if (!model::is_id(event_id)) return blocks;
+  const auto range = blocks_of(event_id);
+  const auto beginning = beginning_of(event_id);
+  connection.rows(
+      [&](std::int64_t n, std::string steps) {
+        if (steps.find(beginning) != std::string::npos) blocks.push_back({n, std::move(steps)});
+      },
+      sql_of_blocks, range.from, range.to);
+  return blocks;
+}
+
+std::optional<FoundReceipt> receipt_in(const std::vector<Block>& blocks,
+                                       std::string_view event_id) {
+  std::optional<FoundReceipt> found;
+  std::string later;
+  for (const auto& block : blocks) {
+    each_entry(block.steps, [&](std::string_view entry) {
+      if (!entry.starts_with(event_id)) return;
+      if (auto begin = begin_in(entry); !begin) {
+        later += entry.substr(event_id.size());
+      } else if (!found || begin->written_at < found->begin.written_at) {
+        found = {.begin = *std::move(begin), .later = {}};
+      }
+    });
+  }
+  if (found) found->later = std::move(later);
+  return found;
+}
+
+void cut_out(Connection& connection, const Block& block, std::string_view event_id) {
+  std::string kept;
+  each_entry(block.steps, [&](std::string_view entry) {
+    if (!entry.starts_with(event_id)) kept.append(1, begin_of_entry).append(entry);
+  });
+  if (kept.empty()) {
+    connection.run_row("DELETE FROM receipts WHERE n = :n", block.n);
+  } else {
+    connection.run_row("UPDATE receipts SET steps = :s WHERE n = :n", kept, block.n);
+  }
+}
+
+}  // namespace
+
+void ReceiptBlocks::begin(const NewReceiptRow& row, std::int64_t session, model::Timestamp now) {
+  const auto& first = *row.first;
+  std::string text;
+  text.reserve(128 + row.body.size());
+  text.append(1, begin_of_entry).append(row.input_id);
+  append_number(text, session);
+  append_number(text, model::to_unix_ms(now));
+  text.append(1, separator).append(first.trace_id);
+  text.append(1, separator).append(first.previous);
+  for (const auto number : {trace_number(first.trace_id, row.input_id), key_number(first.key)}) {
+    if (!number) continue;
+    append_number(text, *number);
+    numbers_.emplace_back(*number, row.input_id);
+  }
+  text.append(1, begin_of_step).append(row.body);
+  entries_.push_back({model::id_number(row.input_id), std::move(text)});
+}
+
+void ReceiptBlocks::add(const ReceiptMark& step) {
+  entries_.push_back({model::id_number(step.input_id),
+                      beginning_of(step.input_id) + later_step(step.body, step.at)});
+}
+
+void ReceiptBlocks::flush(Connection& connection) {
+  if (entries_.empty()) return;
+  std::ranges::stable_sort(entries_, {}, &Entry::number);
+  for (auto next = entries_.begin(); next != entries_.end();) {
+    const auto first = next->number;
+    auto last = first;
+    std::size_t count = 0;
+    std::string block;
+    for (; next != entries_.end() && next->number <= first + block_span &&
+           (count < most_entries || next->number == last);
+         ++next, ++count) {
+      last = next->number;
+      block += next->text;
+    }
+    connection.run_row(
+        "INSERT INTO receipts (n, steps) VALUES (:n, :s)"
+        " ON CONFLICT (n) DO UPDATE SET steps = receipts.steps || excluded.steps",
+        first, block);
+  }
+  for (const auto& [number, event_id] : numbers_) {
+    connection.run_row(
+        "INSERT INTO receipt_numbers (number, event_id) VALUES (:n, :e)"
+        " ON CONFLICT (number, event_id) DO NOTHING",
+        number, event_id);
+  }
+  entries_.clear();
+  numbers_.clear();
+}
+
+std::optional<FoundReceipt> find_receipt(Connection& connection, std::string_view event_id) {
+  return receipt_in(read_blocks(connection, event_id), event_id);
+}
+
+std::optional<std::string> remove_receipt(Connection& connection, const std::string& event_id,
+                                          std::int64_t session) {
+  const auto blocks = read_blocks(connection, event_id);
+  auto found = receipt_in(blocks, event_id);
+  if (!found || found->begin.session != session) return std::nullopt;
+  for (const auto& block : blocks) cut_out(connection, block, event_id);
+  remove_rows_of(connection, found->begin);
+  return std::move(found->begin.previous);
+}
+
+std::vector<ReceiptBegin> receipts_in(std::string_view block) {
+  std::vector<ReceiptBegin> receipts;
+  each_entry(block, [&](std::string_view entry) {
+    if (auto begin = begin_in(entry)) receipts.push_back(*std::move(begin));
+  });
+  return receipts;
+}
+
+std::int64_t remove_block(Connection& connection, std::int64_t n, std::string_view block,
+                          std::string_view first_kept) {
+  auto receipts = receipts_in(block);
+  const auto all = receipts.size();
+  std::erase_if(receipts, [&](const auto& begin) { return begin.previous >= first_kept; });
+  const bool stays = receipts.size() < all;
+  for (const auto& begin : receipts) {
+    if (stays) {
+      remove_receipt(connection, begin.event_id, begin.session);
+    } else {
+      remove_rows_of(connection, begin);
+    }
+  }
+  if (!stays) connection.run_row("DELETE FROM receipts WHERE n = :n", n);
+  return std::ssize(receipts);
+}
+
+BlockRange blocks_of(std::string_view event_id) {
+  const auto number = model::id_number(event_id);
+  return {.from = number - block_span, .to = number};
+}
+
+std::string pattern_of_receipt(std::optional<std::int64_t> session) {
+  auto pattern = '%' + beginning_of("?") + separator;
+  if (session) pattern += std::to_string(*session) + separator;
+  return pattern + '%';
+}
+
+}  // namespace conversed::store

@@ -1,0 +1,103 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "store/commit/committer.h"
+#include "store/model/clock.h"
+#include "store/sql/sql.h"
+
+// The table `receipts`. Its rows are blocks. A row for each receipt, with an index of ids, and one
+// for each delivery would cost an event 25,000 instructions of SQLite.
+//
+//   block = 1*entry
+//   entry = GS event (first / 1*later)
+//   first = SP session SP written-at SP trace SP previous *(SP number) RS step
+//   later = RS step      ; of a delivery that worked at the first try: store/commit/stored_steps.h
+//
+// A transaction sorts its entries by model::id_number of their events, and writes a block for up to
+// twenty of them. The block has the number of its first event, and that of its last is at most
+// `block_span` higher. So the entries of an event lie in a short range of blocks. An event has only
+// its first deliveries there: each entry that joins a block rewrites it.
+//
+// Erasure cuts the entries of a receipt out of its blocks. A later entry tells nothing of a user:
+// if its mark comes after the erasure, it stays alone until the retention ends.
+namespace conversed::store {
+
+// 16 ms, in the numbers of ids.
+inline constexpr std::int64_t block_span = 16LL * 36 * 36 * 36;
+
+// The first step of an event, and what finds it. Times, sessions and ids are those of the table's
+// readers: store/conversation/receipts.h.
+struct ReceiptBegin {
+  std::string event_id;
+  std::int64_t session = 0;
+  model::Timestamp written_at{};
+  std::string trace_id;
+  std::string previous;
+  // In `receipt_numbers`: of its trace and its Idempotency-Key (store/commit/receipt_keys.h).
+  std::vector<std::int64_t> numbers;
+  std::string step;  // packed, perhaps
+};
+
+// The entries of one transaction. One thread.
+class ReceiptBlocks {
+ public:
+  // `row` has `first`, and its event has an id of this program.
+  void begin(const NewReceiptRow& row, std::int64_t session, model::Timestamp now);
+  // `step` is a shared one of such an event.
+  void add(const ReceiptMark& step);
+  // Writes what was added since the last flush. Throws SqlError.
+  void flush(Connection& connection);
+
+ private:
+  struct Entry {
+    std::int64_t number = 0;  // of its event
+    std::string text;
+  };
+  std::vector<Entry> entries_;
+  std::vector<std::pair<std::int64_t, std::string>> numbers_;  // with their events
+};
+
+// The functions below read or write inside a transaction, and throw SqlError. An event that has no
+// id of this program has no receipt.
+
+struct FoundReceipt {
+  ReceiptBegin begin;
+  std::string later;  // its later entries, in the form of `later_steps`
+};
+[[nodiscard]] std::optional<FoundReceipt> find_receipt(Connection& connection,
+                                                       std::string_view event_id);
+
+// Deletes an event's receipt if it is one of the session. Returns its `previous`. None: there is no
+// such receipt.
+std::optional<std::string> remove_receipt(Connection& connection, const std::string& event_id,
+                                          std::int64_t session);
+
+// The receipts that begin in the block.
+[[nodiscard]] std::vector<ReceiptBegin> receipts_in(std::string_view block);
+// Deletes the receipts that begin in a block, with all their rows; returns how many. A receipt that
+// links to an event from `first_kept` on stays: a repeat of a request may have an id that is a day
+// older than its place in the chain.
+std::int64_t remove_block(Connection& connection, std::int64_t n, std::string_view block,
+                          std::string_view first_kept);
+
+// The place of an event's blocks, for statements: `n >= :from AND n <= :to`.
+struct BlockRange {
+  std::int64_t from = 0;
+  std::int64_t to = 0;
+};
+[[nodiscard]] BlockRange blocks_of(std::string_view event_id);
+// A pattern of LIKE for the block in which an event's receipt begins. `?` stands for the event's
+// id. With a session, only a receipt of that session counts.
+[[nodiscard]] std::string pattern_of_receipt(std::optional<std::int64_t> session);
+
+// For this folder, store/conversation, and their tests.
+inline constexpr std::string_view sql_of_blocks =
+    "SELECT n, steps FROM receipts WHERE n >= :f AND n <= :t ORDER BY n";
+
+}  // namespace conversed::store

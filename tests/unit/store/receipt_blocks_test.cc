@@ -1,0 +1,185 @@
+#include "store/commit/receipt_blocks.h"
+
+#include <chrono>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "store/commit/receipt_keys.h"
+#include "store/commit/stored_steps.h"
+#include "tests/support/receipt_step.h"
+#include "tests/unit/store/fixture.h"
+
+namespace conversed::store {
+namespace {
+
+using namespace std::chrono_literals;
+
+class ReceiptBlocksTest : public StoreTest {
+ protected:
+  // An id of this program with these last characters, made after so many milliseconds.
+  std::string id_at(std::chrono::milliseconds time, const std::string& end) const {
+    auto id = model::id_prefix(clock_.now() + time);
+    return id.append(model::id_length - id.size() - end.size(), '0') + end;
+  }
+  // Writes the entries of one transaction: receipts of the session 7, and deliveries.
+  void write(const std::vector<std::string>& begun,
+             const std::vector<std::string>& delivered = {}) {
+    run([&](Connection& connection) {
+      ReceiptBlocks blocks;
+      for (const auto& id : begun) {
+        blocks.begin({.input_id = id, .first = NewReceiptRow::First{}, .body = "step of " + id}, 7,
+                     clock_.now());
+      }
+      for (const auto& id : delivered) {
+        blocks.add({.input_id = id,
+                    .body = tests::receipt_step({{"what", "delivery"}}),
+                    .at = clock_.now(),
+                    .is_shared = true});
+      }
+      blocks.flush(connection);
+    });
+  }
+  template <typename Work>
+  void run(const Work& work) {
+    ASSERT_TRUE(
+        store_->committer().write_and_wait([&](Writer& writer) { work(writer.connection()); }));
+  }
+  std::optional<FoundReceipt> found(const std::string& id) {
+    std::optional<FoundReceipt> receipt;
+    run([&](Connection& connection) { receipt = find_receipt(connection, id); });
+    return receipt;
+  }
+  std::int64_t blocks() {
+    std::int64_t count = 0;
+    run([&](Connection& connection) {
+      count = connection.number("SELECT COUNT(*) FROM receipts");
+    });
+    return count;
+  }
+  std::int64_t deliveries_of(const std::string& id) {
+    const auto receipt = found(id);
+    return receipt ? std::ssize(read_later_steps(receipt->later).value()) : -1;
+  }
+};
+
+TEST_F(ReceiptBlocksTest, EventsThatBeginTogetherShareABlock) {
+  const auto first = id_at(0ms, "a");
+  const auto second = id_at(16ms, "b");
+  const auto later = id_at(17ms, "c");
+  write({later, second, first});
+  EXPECT_EQ(blocks(), 2);
+  for (const auto& id : {first, second, later}) {
+    const auto receipt = found(id);
+    ASSERT_TRUE(receipt) << id;
+    EXPECT_EQ(receipt->begin.session, 7);
+    EXPECT_EQ(receipt->begin.written_at, clock_.now());
+    EXPECT_EQ(receipt->begin.step, "step of " + id);
+    EXPECT_EQ(receipt->later, "");
+  }
+  EXPECT_FALSE(found(id_at(0ms, "d")));
+  EXPECT_FALSE(found(id_at(1ms, "a")));
+  EXPECT_FALSE(found("no id"));
+  EXPECT_FALSE(found(""));
+}
+
+TEST_F(ReceiptBlocksTest, BlockHasTwentyEventsAndAllEntriesOfItsLast) {
+  std::vector<std::string> ids;
+  for (int n = 0; n < 50; ++n)
+    ids.push_back(id_at(std::chrono::milliseconds(n / 10), std::to_string(n)));
+  write(ids);
+  for (const auto& id : ids) EXPECT_TRUE(found(id)) << id;
+  EXPECT_EQ(blocks(), 3);
+  const std::vector<std::string> many(30, ids.front());
+  write({}, many);
+  EXPECT_EQ(blocks(), 3) << "PostgreSQL changes a row once in a statement";
+  EXPECT_EQ(deliveries_of(ids.front()), 30);
+}
+
+TEST_F(ReceiptBlocksTest, FindsTheDeliveriesOfLaterTransactions) {
+  const auto first = id_at(0ms, "a");
+  const auto second = id_at(3ms, "b");
+  write({first, second});
+  write({}, {second});
+  write({}, {first, second});
+  EXPECT_EQ(deliveries_of(first), 1);
+  EXPECT_EQ(deliveries_of(second), 2);
+}
+
+// Chance makes equal numbers. All events begin at once if their clock stands still.
+TEST_F(ReceiptBlocksTest, EventsOfOneNumberStayApart) {
+  const auto first = id_at(0ms, "a");
+  const auto second = id_at(0ms, "b");
+  ASSERT_EQ(model::id_number(first), model::id_number(second));
+  write({first});
+  write({second});
+  write({}, {second});
+  EXPECT_EQ(blocks(), 1);
+  EXPECT_EQ(found(first)->begin.step, "step of " + first);
+  EXPECT_EQ(found(second)->begin.step, "step of " + second);
+  EXPECT_EQ(deliveries_of(first), 0);
+  EXPECT_EQ(deliveries_of(second), 1);
+}
+
+TEST_F(ReceiptBlocksTest, RemovesOneReceiptOfABlock) {
+  const auto first = id_at(0ms, "a");
+  const auto second = id_at(1ms, "b");
+  write({first, second});
+  write({}, {first, second});
+  run([&](Connection& connection) {
+    EXPECT_FALSE(remove_receipt(connection, first, 8)) << "of another session";
+    EXPECT_TRUE(remove_receipt(connection, first, 7));
+    EXPECT_FALSE(remove_receipt(connection, first, 7));
+    EXPECT_EQ(connection.number("SELECT COUNT(*) FROM receipts WHERE steps LIKE '%" + first + "%'"),
+              0);
+  });
+  EXPECT_FALSE(found(first));
+  EXPECT_EQ(deliveries_of(second), 1);
+  run([&](Connection& connection) { EXPECT_TRUE(remove_receipt(connection, second, 7)); });
+  EXPECT_EQ(blocks(), 0);
+}
+
+TEST_F(ReceiptBlocksTest, DeliveryThatIsMarkedLateBringsNoReceiptBack) {
+  const auto id = id_at(0ms, "a");
+  write({id});
+  run([&](Connection& connection) { EXPECT_TRUE(remove_receipt(connection, id, 7)); });
+  write({}, {id});
+  EXPECT_FALSE(found(id));
+  EXPECT_EQ(store_->receipts().prune(clock_.now() + 1s, 10).value(), 0);
+  EXPECT_EQ(blocks(), 0) << "the retention removes it";
+}
+
+TEST_F(ReceiptBlocksTest, NumbersGoWithTheirReceipt) {
+  const std::string key(32, 'a');
+  const auto numbered = [&] {
+    std::int64_t count = 0;
+    run([&](Connection& connection) {
+      count = connection.number("SELECT COUNT(*) FROM receipt_numbers");
+    });
+    return count;
+  };
+  const auto begin = [&](const std::string& id) {
+    run([&](Connection& connection) {
+      ReceiptBlocks blocks;
+      blocks.begin(
+          {.input_id = id,
+           .first =
+               NewReceiptRow::First{.trace_id = std::string(32, 'f'), .key = key, .previous = ""},
+           .body = tests::receipt_step({{"what", "turn"}})},
+          7, clock_.now());
+      blocks.flush(connection);
+    });
+  };
+  begin(id_at(0ms, "a"));
+  EXPECT_EQ(numbered(), 2) << "of the trace and of the key";
+  EXPECT_EQ(found(id_at(0ms, "a"))->begin.numbers,
+            (std::vector{key_number(std::string(32, 'f')).value(), key_number(key).value()}));
+  run([&](Connection& connection) { EXPECT_TRUE(remove_receipt(connection, id_at(0ms, "a"), 7)); });
+  EXPECT_EQ(numbered(), 0);
+  begin(id_at(0ms, "b"));
+  EXPECT_EQ(store_->receipts().prune(clock_.now() + 1s, 10).value(), 1);
+  EXPECT_EQ(numbered(), 0);
+}
+
+}  // namespace
+}  // namespace conversed::store
