@@ -346,7 +346,7 @@ void Caller::trace(const Call& call, const HttpOutcome& outcome, std::string spa
 }
 
 void Caller::finish(Call& call, const HttpOutcome& outcome, const std::string& span_id) {
-  // The client stopped before this Service: the outcome is unknown.
+  // The client stopped before this Service, or stood still: the outcome is unknown.
   if (outcome.error == HttpError::aborted) return leave_for_a_while(call);
   trace(call, outcome, span_id);
   queue_.landed(call);

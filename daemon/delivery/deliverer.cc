@@ -446,7 +446,7 @@ void Deliverer::trace(const Session& session, const HttpOutcome& outcome,
 }
 
 void Deliverer::finish(Session& session, const HttpOutcome& outcome, const std::string& span_id) {
-  // The client stopped: the outcome is unknown.
+  // The client stopped or stood still: the outcome is unknown.
   if (outcome.error == HttpError::aborted) return leave_for_a_while(session);
   trace(session, outcome, span_id);
   recent_.add(session.key.endpoint_id, !delivered(outcome), SteadyClock::now());

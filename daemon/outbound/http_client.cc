@@ -20,6 +20,7 @@ using SteadyClock = std::chrono::steady_clock;
 
 constexpr std::size_t min_kept_connections = 64;
 constexpr std::size_t max_pooled = 256;  // transfers that are kept for the next exchange
+constexpr std::chrono::seconds least_standstill{1};
 
 HttpOutcome failed(HttpError error) {
   HttpOutcome outcome;
@@ -76,6 +77,7 @@ model::Result<void> HttpClient::start() {
   curl_multi_setopt(multi_, CURLMOPT_MAXCONNECTS, static_cast<long>(kept));
   watch(wake_, EPOLLIN);
   stopping_.store(false);
+  woken_ = SteadyClock::now();
   if (settings_.own_thread) thread_ = std::thread([this] { run(); });
   const std::lock_guard lock(mutex_);
   accepting_ = true;
@@ -197,8 +199,18 @@ void HttpClient::collect_finished() {
     void* self = nullptr;
     curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &self);
     auto* transfer = static_cast<HttpTransfer*>(self);
-    end(transfer, transfer->outcome(code));
+    auto outcome = transfer->outcome(code);
+    if (outcome.error == HttpError::timeout && stood_still(*transfer)) {
+      outcome.error = HttpError::aborted;
+    }
+    end(transfer, std::move(outcome));
   }
+}
+
+// Whether the thread stood still for more than a second and half of the exchange's time.
+bool HttpClient::stood_still(const HttpTransfer& transfer) const {
+  const auto longest = std::max(stood_still_, SteadyClock::now() - woken_);
+  return longest > std::max<SteadyClock::duration>(transfer.timeout() / 2, least_standstill);
 }
 
 std::optional<SteadyClock::time_point> HttpClient::first_cut_off() const {
@@ -239,6 +251,8 @@ void HttpClient::wait_for_events(Time until) {
   const auto timeout_ms = static_cast<int>(left.count());
   std::array<epoll_event, 128> events;
   const int count = epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), timeout_ms);
+  const auto before = std::exchange(woken_, SteadyClock::now());
+  stood_still_ = woken_ - before - std::chrono::milliseconds(timeout_ms);
   for (int i = 0; i < count; ++i) {
     const int fd = events[static_cast<std::size_t>(i)].data.fd;
     const std::uint32_t happened = events[static_cast<std::size_t>(i)].events;

@@ -41,7 +41,7 @@ enum class HttpError : std::uint8_t {
   refused,         // name not found, no connection, TLS not trusted, or the connection broke
   egress_refused,  // the policy closes the address: nothing was sent
   too_large,  // the answer is above `max_response_bytes`, or its headers and trailers above 64 KiB
-  aborted,    // the client stopped; the outcome at the other end is unknown
+  aborted,    // the client stopped or stood still; the outcome at the other end is unknown
 };
 
 struct HttpOutcome {
@@ -76,6 +76,9 @@ struct HttpClientSettings {
 // - Each connection asks Egress about its resolved address. Redirects are not followed.
 //   Kept by: HttpClientTest.ClosedAddressIsNeverConnectedTo,
 //   HttpClientTest.RedirectIsAnAnswerAndNotFollowed.
+// - An exchange whose time passed while the thread stood still, as in a suspended process, is
+//   aborted: its answer may have come.
+//   Kept by: HttpClientTest.TimeInWhichTheThreadStoodStillIsNoTimeout.
 // - No URL, header or body is logged.
 //   Kept by: CallerTest.EachFailureHasItsCodeAndNoSecretInItsMessage.
 //
@@ -139,6 +142,7 @@ class HttpClient final : public Service {
   void wait_for_events(Time until);
   void run_due_timer();
   void collect_finished();
+  [[nodiscard]] bool stood_still(const HttpTransfer& transfer) const;
   [[nodiscard]] std::optional<Time> first_cut_off() const;
   void cut_off();
   void end(HttpTransfer* transfer, HttpOutcome outcome);
@@ -164,6 +168,8 @@ class HttpClient final : public Service {
   std::vector<std::unique_ptr<HttpTransfer>> active_;
   std::vector<std::unique_ptr<HttpTransfer>> pool_;
   std::optional<Time> timer_;
+  Time woken_{};                  // the end of the last wait
+  Time::duration stood_still_{};  // how much later the last wait ended than it should have
 
   std::vector<Watched> sockets_;  // by descriptor
 };

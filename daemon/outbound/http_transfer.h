@@ -33,6 +33,8 @@ class HttpTransfer {
   // When to end the exchange although the body goes on. None: wait for the whole body.
   [[nodiscard]] std::optional<std::chrono::steady_clock::time_point> cut_off() const;
 
+  [[nodiscard]] std::chrono::milliseconds timeout() const { return exchange_.request.timeout; }
+
   // Ends the exchange, wipes its secrets and returns its callback.
   [[nodiscard]] HttpClient::Callback release();
 

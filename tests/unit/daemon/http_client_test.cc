@@ -105,6 +105,22 @@ TEST_F(HttpClientTest, SilenceEndsAsTimeout) {
   EXPECT_EQ(outcome.status, 0);
 }
 
+// A suspended process stands still, too. The upstream may have answered meanwhile.
+TEST_F(HttpClientTest, TimeInWhichTheThreadStoodStillIsNoTimeout) {
+  receiver_.set_handler([](const auto& request) {
+    const bool answers = request.target == "/answers";
+    return HttpReceiver::Answer{.then = answers ? HttpReceiver::Then::answer
+                                                : HttpReceiver::Then::silence};
+  });
+  std::promise<HttpError> ended;
+  auto silent = post("/silent");
+  silent.timeout = 1s;
+  client_->send(std::move(silent),
+                [&](const HttpOutcome& outcome) { ended.set_value(outcome.error); });
+  client_->send(post("/answers"), [](const HttpOutcome&) { std::this_thread::sleep_for(1500ms); });
+  EXPECT_EQ(ended.get_future().get(), HttpError::aborted);
+}
+
 TEST_F(HttpClientTest, ClosedPortAndBrokenConnectionAreRefused) {
   auto gone = std::make_unique<HttpReceiver>();
   const auto url = gone->url();
