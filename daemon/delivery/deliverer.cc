@@ -578,11 +578,17 @@ void Deliverer::count_end(DeliveryOutcome outcome, const std::string& endpoint_i
 
 // Marks the session's first output as done: it needs no further try.
 void Deliverer::mark(Session& session, const HttpOutcome* outcome) {
-  auto row = row_of(session, outcome, std::nullopt,
-                    outcome == nullptr ? "the Endpoint has no webhook any more" : "");
-  if (row) row->is_shared = outcome != nullptr && session.attempts == 0;
-  store_.outbox().delivered(session.key, session.outputs.front(),
-                            std::exchange(session.attempts, 0), marked(session), std::move(row));
+  store::Outbox::Step step;
+  const auto& output = session.outputs.front();
+  if (outcome != nullptr && session.attempts == 0 && settings_.keeps_receipts) {
+    step = store::PlainDelivery{output.input_id, output.seq, clock_.now(), outcome->took,
+                                outcome->status};
+  } else if (auto row = row_of(session, outcome, std::nullopt,
+                               outcome == nullptr ? "the Endpoint has no webhook any more" : "")) {
+    step = *std::move(row);
+  }
+  store_.outbox().delivered(session.key, output, std::exchange(session.attempts, 0),
+                            marked(session), std::move(step));
   session.outputs.pop_front();
 }
 

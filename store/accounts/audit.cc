@@ -71,7 +71,7 @@ std::optional<std::string> project_of(Connection& connection, const AuditEntry& 
       const auto receipt = find_receipt(connection, project.value);
       if (!receipt) return std::nullopt;
       return connection.value<std::string>("SELECT project_id FROM sessions WHERE id = :i",
-                                           receipt->begin.session);
+                                           receipt->session);
     }
     case By::only_one:
       return connection.value<std::string>(

@@ -46,7 +46,7 @@ struct WriteItem {
 struct MarkItem {
   std::function<void(Connection&)> write;
   std::function<void()> marked;
-  std::optional<ReceiptMark> step;
+  std::optional<PlainDelivery> delivery;
 };
 using Item = std::variant<CommitItem, WriteItem, MarkItem>;
 
@@ -241,8 +241,8 @@ Result<void> Committer::run_alone(Work work) {
 }
 
 void Committer::mark(std::function<void(Connection&)> write, std::function<void()> marked,
-                     std::optional<ReceiptMark> step) {
-  impl_->push(MarkItem{std::move(write), std::move(marked), std::move(step)});
+                     std::optional<PlainDelivery> delivery) {
+  impl_->push(MarkItem{std::move(write), std::move(marked), std::move(delivery)});
 }
 
 void Committer::on_health(std::function<void(bool)> listener) {
@@ -432,7 +432,7 @@ void Committer::Impl::apply_all(std::span<Item> batch) {
     } else {
       const auto& mark = std::get<MarkItem>(item);
       mark.write(connection);
-      if (mark.step) totals.receipts.add(*mark.step);
+      if (mark.delivery) totals.receipts.add(*mark.delivery);
     }
   }
   commits.flush();

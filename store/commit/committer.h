@@ -143,9 +143,15 @@ struct ReceiptMark {
   std::string input_id;
   std::string body;
   model::Timestamp at{};
-  // The step tells nothing of a user, so it may outlive the receipt, and stand in a block
-  // (store/commit/receipt_blocks.h).
-  bool is_shared = false;
+};
+
+// A delivery that worked at the first try. A step that tells nothing of a user.
+struct PlainDelivery {
+  std::string input_id;
+  std::int64_t seq = 0;  // of the output
+  model::Timestamp at{};
+  std::chrono::microseconds took{};
+  int status = 0;  // of the answer
 };
 
 // The changes of one turn batch to its session. They become durable together or not at all.
@@ -318,9 +324,9 @@ class Committer {
   // Writes the mark of a service that is done with a row. No SessionCommit of the same transaction
   // depends on it. Blocks as `submit`. `marked` is called on the Committer's thread once the mark
   // is durable. It is not called if the database refuses the mark or the Committer stops before.
-  // `step` is a shared step that is written as well.
+  // `delivery` is written as well. Its event has an id of this program.
   void mark(std::function<void(Connection&)> write, std::function<void()> marked = {},
-            std::optional<ReceiptMark> step = {});
+            std::optional<PlainDelivery> delivery = {});
 
   // False from the first failed try of a transaction until a transaction works again.
   [[nodiscard]] bool healthy() const { return healthy_.load(std::memory_order_relaxed); }

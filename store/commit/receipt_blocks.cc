@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstddef>
 #include <iterator>
+#include <nlohmann/json.hpp>
 
 #include "store/commit/receipt_keys.h"
 #include "store/commit/stored_steps.h"
@@ -45,19 +46,17 @@ std::string_view next_word(std::string_view& text) {
   return word;
 }
 
-// None: the entry is a later one.
-std::optional<ReceiptBegin> begin_in(std::string_view entry) {
+ReceiptBegin begin_in(std::string_view entry) {
+  const auto end = std::min(entry.size(), entry.find(begin_of_step));
+  auto head = entry.substr(0, end);
   ReceiptBegin begin;
-  begin.event_id = entry.substr(0, model::id_length);
-  entry.remove_prefix(std::min(entry.size(), model::id_length));
-  if (!entry.starts_with(separator)) return std::nullopt;
-  auto head = entry.substr(1, entry.find(begin_of_step) - 1);
-  begin.step = entry.substr(std::min(entry.size(), head.size() + 2));
+  begin.event_id = next_word(head);
   begin.session = number_in(next_word(head));
   begin.written_at = model::from_unix_ms(number_in(next_word(head)));
   begin.trace_id = next_word(head);
   begin.previous = next_word(head);
   while (!head.empty()) begin.numbers.push_back(number_in(next_word(head)));
+  begin.step = entry.substr(std::min(entry.size(), end + 1));
   return begin;
 }
 
@@ -96,21 +95,16 @@ std::vector<Block> read_blocks(Connection& connection, std::string_view event_id
   return blocks;
 }
 
-std::optional<FoundReceipt> receipt_in(const std::vector<Block>& blocks,
+std::optional<ReceiptBegin> receipt_in(const std::vector<Block>& blocks,
                                        std::string_view event_id) {
-  std::optional<FoundReceipt> found;
-  std::string later;
+  std::optional<ReceiptBegin> found;
   for (const auto& block : blocks) {
     each_entry(block.steps, [&](std::string_view entry) {
       if (!entry.starts_with(event_id)) return;
-      if (auto begin = begin_in(entry); !begin) {
-        later += entry.substr(event_id.size());
-      } else if (!found || begin->written_at < found->begin.written_at) {
-        found = {.begin = *std::move(begin), .later = {}};
-      }
+      auto begin = begin_in(entry);
+      if (!found || begin.written_at < found->written_at) found = std::move(begin);
     });
   }
-  if (found) found->later = std::move(later);
   return found;
 }
 
@@ -143,62 +137,98 @@ void ReceiptBlocks::begin(const NewReceiptRow& row, std::int64_t session, model:
     numbers_.emplace_back(*number, row.input_id);
   }
   text.append(1, begin_of_step).append(row.body);
-  entries_.push_back({model::id_number(row.input_id), std::move(text)});
+  begun_.push_back({model::id_number(row.input_id), std::move(text)});
 }
 
-void ReceiptBlocks::add(const ReceiptMark& step) {
-  entries_.push_back({model::id_number(step.input_id),
-                      beginning_of(step.input_id) + later_step(step.body, step.at)});
+void ReceiptBlocks::add(const PlainDelivery& delivery) {
+  std::string text;
+  text.reserve(64);
+  text.append(1, begin_of_entry).append(delivery.input_id);
+  append_number(text, delivery.seq);
+  append_number(text, model::to_unix_ms(delivery.at));
+  append_number(text, delivery.took.count());
+  append_number(text, delivery.status);
+  delivered_.push_back({model::id_number(delivery.input_id), std::move(text)});
 }
 
-void ReceiptBlocks::flush(Connection& connection) {
-  if (entries_.empty()) return;
-  std::ranges::stable_sort(entries_, {}, &Entry::number);
-  for (auto next = entries_.begin(); next != entries_.end();) {
+void ReceiptBlocks::write(Connection& connection, std::string_view sql,
+                          std::vector<Entry>& entries) {
+  std::ranges::stable_sort(entries, {}, &Entry::number);
+  for (auto next = entries.begin(); next != entries.end();) {
     const auto first = next->number;
     auto last = first;
     std::size_t count = 0;
     std::string block;
-    for (; next != entries_.end() && next->number <= first + block_span &&
+    for (; next != entries.end() && next->number <= first + block_span &&
            (count < most_entries || next->number == last);
          ++next, ++count) {
       last = next->number;
       block += next->text;
     }
-    connection.run_row(
+    connection.run_row(sql, first, block);
+  }
+  entries.clear();
+}
+
+void ReceiptBlocks::flush(Connection& connection) {
+  write(connection,
         "INSERT INTO receipts (n, steps) VALUES (:n, :s)"
         " ON CONFLICT (n) DO UPDATE SET steps = receipts.steps || excluded.steps",
-        first, block);
-  }
+        begun_);
+  write(connection,
+        "INSERT INTO plain_deliveries (n, steps) VALUES (:n, :s)"
+        " ON CONFLICT (n) DO UPDATE SET steps = plain_deliveries.steps || excluded.steps",
+        delivered_);
   for (const auto& [number, event_id] : numbers_) {
     connection.run_row(
         "INSERT INTO receipt_numbers (number, event_id) VALUES (:n, :e)"
         " ON CONFLICT (number, event_id) DO NOTHING",
         number, event_id);
   }
-  entries_.clear();
   numbers_.clear();
 }
 
-std::optional<FoundReceipt> find_receipt(Connection& connection, std::string_view event_id) {
+std::optional<ReceiptBegin> find_receipt(Connection& connection, std::string_view event_id) {
   return receipt_in(read_blocks(connection, event_id), event_id);
+}
+
+nlohmann::json plain_deliveries(Connection& connection, std::string_view event_id) {
+  auto steps = nlohmann::json::array();
+  if (!model::is_id(event_id)) return steps;
+  const auto range = blocks_of(event_id);
+  connection.rows(
+      [&](const std::string& block) {
+        each_entry(block, [&](std::string_view entry) {
+          if (next_word(entry) != event_id) return;
+          const auto seq = number_in(next_word(entry));
+          const auto at = number_in(next_word(entry));
+          const auto took = number_in(next_word(entry));
+          steps.push_back({{"w", at},
+                           {"at", at - took / 1'000},
+                           {"what", "delivery"},
+                           {"seq", seq},
+                           {"try", 1},
+                           {"us", took},
+                           {"status", number_in(next_word(entry))}});
+        });
+      },
+      sql_of_plain_deliveries, range.from, range.to);
+  return steps;
 }
 
 std::optional<std::string> remove_receipt(Connection& connection, const std::string& event_id,
                                           std::int64_t session) {
   const auto blocks = read_blocks(connection, event_id);
   auto found = receipt_in(blocks, event_id);
-  if (!found || found->begin.session != session) return std::nullopt;
+  if (!found || found->session != session) return std::nullopt;
   for (const auto& block : blocks) cut_out(connection, block, event_id);
-  remove_rows_of(connection, found->begin);
-  return std::move(found->begin.previous);
+  remove_rows_of(connection, *found);
+  return std::move(found->previous);
 }
 
 std::vector<ReceiptBegin> receipts_in(std::string_view block) {
   std::vector<ReceiptBegin> receipts;
-  each_entry(block, [&](std::string_view entry) {
-    if (auto begin = begin_in(entry)) receipts.push_back(*std::move(begin));
-  });
+  each_entry(block, [&](std::string_view entry) { receipts.push_back(begin_in(entry)); });
   return receipts;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,21 +12,18 @@
 #include "store/model/clock.h"
 #include "store/sql/sql.h"
 
-// The table `receipts`. Its rows are blocks. A row for each receipt, with an index of ids, and one
-// for each delivery would cost an event 25,000 instructions of SQLite.
+// The tables `receipts` and `plain_deliveries`. Their rows are blocks. A row for each receipt, with
+// an index of ids, and one for each delivery would cost an event 25,000 instructions of SQLite.
 //
-//   block = 1*entry
-//   entry = GS event (first / 1*later)
-//   first = SP session SP written-at SP trace SP previous *(SP number) RS step
-//   later = RS step      ; of a delivery that worked at the first try: store/commit/stored_steps.h
+//   receipts         = 1*(GS event SP session SP written-at SP trace SP previous *(SP number) RS
+//   step) plain_deliveries = 1*(GS event SP seq SP at SP microseconds SP status)
 //
 // A transaction sorts its entries by model::id_number of their events, and writes a block for up to
 // twenty of them. The block has the number of its first event, and that of its last is at most
-// `block_span` higher. So the entries of an event lie in a short range of blocks. An event has only
-// its first deliveries there: each entry that joins a block rewrites it.
+// `block_span` higher. So the entries of an event lie in a short range of blocks.
 //
-// Erasure cuts the entries of a receipt out of its blocks. A later entry tells nothing of a user:
-// if its mark comes after the erasure, it stays alone until the retention ends.
+// Erasure cuts a receipt out of its block. Plain deliveries tell nothing of a user: they stay until
+// the retention ends, and do not bring the receipt back.
 namespace conversed::store {
 
 // 16 ms, in the numbers of ids.
@@ -49,8 +47,8 @@ class ReceiptBlocks {
  public:
   // `row` has `first`, and its event has an id of this program.
   void begin(const NewReceiptRow& row, std::int64_t session, model::Timestamp now);
-  // `step` is a shared one of such an event.
-  void add(const ReceiptMark& step);
+  // Its event has such an id, too.
+  void add(const PlainDelivery& delivery);
   // Writes what was added since the last flush. Throws SqlError.
   void flush(Connection& connection);
 
@@ -59,19 +57,20 @@ class ReceiptBlocks {
     std::int64_t number = 0;  // of its event
     std::string text;
   };
-  std::vector<Entry> entries_;
+  static void write(Connection& connection, std::string_view sql, std::vector<Entry>& entries);
+
+  std::vector<Entry> begun_;
+  std::vector<Entry> delivered_;
   std::vector<std::pair<std::int64_t, std::string>> numbers_;  // with their events
 };
 
 // The functions below read or write inside a transaction, and throw SqlError. An event that has no
 // id of this program has no receipt.
 
-struct FoundReceipt {
-  ReceiptBegin begin;
-  std::string later;  // its later entries, in the form of `later_steps`
-};
-[[nodiscard]] std::optional<FoundReceipt> find_receipt(Connection& connection,
+[[nodiscard]] std::optional<ReceiptBegin> find_receipt(Connection& connection,
                                                        std::string_view event_id);
+// The event's plain deliveries as later steps (store/commit/stored_steps.h): an array.
+[[nodiscard]] nlohmann::json plain_deliveries(Connection& connection, std::string_view event_id);
 
 // Deletes an event's receipt if it is one of the session. Returns its `previous`. None: there is no
 // such receipt.
@@ -99,5 +98,7 @@ struct BlockRange {
 // For this folder, store/conversation, and their tests.
 inline constexpr std::string_view sql_of_blocks =
     "SELECT n, steps FROM receipts WHERE n >= :f AND n <= :t ORDER BY n";
+inline constexpr std::string_view sql_of_plain_deliveries =
+    "SELECT steps FROM plain_deliveries WHERE n >= :f AND n <= :t ORDER BY n";
 
 }  // namespace conversed::store

@@ -89,10 +89,10 @@ std::optional<nlohmann::json> read_later_steps(std::string_view stored) {
   return steps;
 }
 
-std::optional<nlohmann::json> read_later_steps(std::string_view stored,
-                                               std::string_view in_blocks) {
-  auto steps = read_later_steps(std::string(stored).append(in_blocks));
-  if (!steps || in_blocks.empty()) return steps;
+std::optional<nlohmann::json> read_later_steps(std::string_view stored, nlohmann::json plain) {
+  auto steps = read_later_steps(stored);
+  if (!steps || plain.empty()) return steps;
+  for (auto& step : plain) steps->push_back(std::move(step));
   std::stable_sort(steps->begin(), steps->end(),
                    [](const auto& a, const auto& b) { return time_of(a, "w") < time_of(b, "w"); });
   return steps;

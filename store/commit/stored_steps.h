@@ -29,10 +29,9 @@ inline constexpr std::size_t most_plain_step = 800;
 [[nodiscard]] std::string later_step(std::string_view step, model::Timestamp written_at);
 // Reads all later steps, in their order, as an array. None: one of them is damaged.
 [[nodiscard]] std::optional<nlohmann::json> read_later_steps(std::string_view stored);
-// Those of the table `later_steps` and of blocks (store/commit/receipt_blocks.h), in the order of
-// their times.
+// The same with `plain`, an array of further steps, in the order of their times.
 [[nodiscard]] std::optional<nlohmann::json> read_later_steps(std::string_view stored,
-                                                             std::string_view in_blocks);
+                                                             nlohmann::json plain);
 // The place where the last step begins; 0 if there is no step.
 [[nodiscard]] std::size_t begin_of_last_step(std::string_view stored);
 

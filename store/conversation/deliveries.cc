@@ -241,7 +241,7 @@ IdRange output_ids_of(const std::string& input_id) {
 // A session that may have pending outputs of the input with ids in this range.
 std::optional<std::int64_t> session_of(Connection& connection, const std::string& input_id,
                                        const IdRange& outputs) {
-  if (const auto receipt = find_receipt(connection, input_id)) return receipt->begin.session;
+  if (const auto receipt = find_receipt(connection, input_id)) return receipt->session;
   return connection.value<std::int64_t>(sql_of_pending_session, outputs.from, outputs.to);
 }
 

@@ -17,16 +17,27 @@ using model::Output;
 
 namespace {
 
-// The number of an event's outputs whose steps may stand in blocks (store/commit/receipt_blocks.h).
-constexpr int most_shared = 20;
+// Of an event's outputs, so many may have their deliveries in blocks: each delivery that joins a
+// block rewrites it.
+constexpr int most_plain = 20;
 
-bool may_share(const Output& output) {
+bool may_be_plain(const Output& output) {
   if (!model::is_id(output.input_id)) return false;
   // An output's id is its event's, a hyphen, and the output's number.
   const auto number = output.id.substr(std::min(output.id.size(), output.input_id.size() + 1));
   int value = 0;
   const auto read = std::from_chars(number.data(), number.data() + number.size(), value);
-  return read.ec == std::errc() && value <= most_shared;
+  return read.ec == std::errc() && value <= most_plain;
+}
+
+ReceiptMark mark_of(PlainDelivery&& delivery) {
+  model::ReceiptText step;
+  step.add("what", "delivery");
+  step.add("seq", delivery.seq);
+  step.add("try", 1);
+  step.add("us", delivery.took.count());
+  step.add("status", delivery.status);
+  return {std::move(delivery.input_id), std::move(step).finished(), delivery.at};
 }
 
 constexpr std::string_view output_columns_of_session =
@@ -168,15 +179,21 @@ void Outbox::begin_delivery(const model::SessionKey& key, const Output& output,
 }
 
 void Outbox::delivered(const model::SessionKey& key, const Output& output, int attempts,
-                       std::function<void()> marked, std::optional<ReceiptMark> row) {
-  std::optional<ReceiptMark> shared;
-  if (row && row->is_shared && may_share(output)) row.swap(shared);
+                       std::function<void()> marked, Step step) {
+  std::optional<PlainDelivery> plain;
+  std::optional<ReceiptMark> other;
+  if (auto* mark = std::get_if<ReceiptMark>(&step)) {
+    other = std::move(*mark);
+  } else if (auto* delivery = std::get_if<PlainDelivery>(&step)) {
+    may_be_plain(output) ? void(plain = std::move(*delivery))
+                         : void(other = mark_of(std::move(*delivery)));
+  }
   auto write = [key = key.encode(), id = output.id, seq = output.seq, attempts,
-                row = std::move(row)](Connection& connection) {
+                other = std::move(other)](Connection& connection) {
     mark_delivered(connection, key, id, seq, attempts);
-    add_to_receipt(connection, row);
+    add_to_receipt(connection, other);
   };
-  committer_.mark(std::move(write), std::move(marked), std::move(shared));
+  committer_.mark(std::move(write), std::move(marked), std::move(plain));
 }
 
 void Outbox::reschedule(const model::SessionKey& key, const Output& output, model::Timestamp due_at,

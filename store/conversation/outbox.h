@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "store/commit/committer.h"
@@ -97,9 +98,10 @@ class Outbox : Rows {
                       Committer::WriteDone done);
   // Marks the output as delivered. A missing row is no error: the output was marked before, or
   // erased. `attempts`: failed tries of this output. `marked`: see Committer::mark. This and the
-  // next two functions add the row of the try to the receipt of the output's input.
+  // next two functions add a step to the receipt of the output's input.
+  using Step = std::variant<std::monostate, ReceiptMark, PlainDelivery>;
   void delivered(const model::SessionKey& key, const model::Output& output, int attempts,
-                 std::function<void()> marked = {}, std::optional<ReceiptMark> row = {});
+                 std::function<void()> marked = {}, Step step = {});
   // A try of the session's oldest pending output has failed. All outputs of the session wait until
   // `due_at`, by the clock of timers, unless the output was dropped meanwhile. `attempts`: tries so
   // far, above 0.

@@ -54,7 +54,7 @@ std::vector<std::string> of_project(Connection& connection, const std::string& p
 std::vector<ReceiptBegin> numbered(Connection& connection, std::int64_t number) {
   std::vector<ReceiptBegin> begins;
   for (const auto& id : connection.values<std::string>(sql_of_numbered_events, number)) {
-    if (auto found = find_receipt(connection, id)) begins.push_back(std::move(found->begin));
+    if (auto found = find_receipt(connection, id)) begins.push_back(*std::move(found));
   }
   return begins;
 }
@@ -107,9 +107,9 @@ nlohmann::json first_step(std::string stored) {
   return *std::move(step);
 }
 
-// `in_blocks`: FoundReceipt::later.
-nlohmann::json later_steps(const std::string& stored, const std::string& in_blocks) {
-  auto steps = read_later_steps(stored, in_blocks);
+nlohmann::json later_steps(Connection& connection, const std::string& event_id) {
+  const auto stored = connection.value<std::string>(sql_of_later_steps, event_id);
+  auto steps = read_later_steps(stored.value_or(""), plain_deliveries(connection, event_id));
   if (!steps) throw DamagedData("a receipt's later steps are damaged");
   return *std::move(steps);
 }
@@ -119,23 +119,19 @@ model::Timestamp written_at(const nlohmann::json& step) {
   return model::from_unix_ms(step.value("w", std::int64_t{0}));
 }
 
-std::string stored_later_steps(Connection& connection, const std::string& event_id) {
-  return connection.value<std::string>(sql_of_later_steps, event_id).value_or("");
-}
-
 // Finds the last delivery of the events before this one: a session's outputs are delivered in
 // order, so the outputs of earlier events go first.
 void read_delivered_before(Connection& connection, std::int64_t session, Receipt& receipt) {
   auto event = receipt.previous;
   for (int looked_at = 0; looked_at < most_events_before && !event.empty(); ++looked_at) {
     auto found = find_receipt(connection, event);
-    if (!found || found->begin.session != session) return;
-    const auto steps = later_steps(stored_later_steps(connection, event), found->later);
+    if (!found || found->session != session) return;
+    const auto steps = later_steps(connection, event);
     if (!steps.empty() && steps.back().value("what", "") == "delivery") {
       receipt.delivered_before = written_at(steps.back());
       return;
     }
-    event = std::move(found->begin.previous);
+    event = std::move(found->previous);
   }
 }
 
@@ -148,7 +144,7 @@ Result<std::vector<std::string>> Receipts::find(const std::string& project_id,
     for (const auto& id : event_ids(text)) {
       const auto receipt = find_receipt(connection, id);
       if (!receipt) continue;
-      auto found = of_project(connection, project_id, {receipt->begin}, limit);
+      auto found = of_project(connection, project_id, {*receipt}, limit);
       if (!found.empty()) return found;
     }
     auto traced = events_of_trace(connection, project_id, text, limit);
@@ -162,14 +158,14 @@ Result<Receipt> Receipts::get(const std::string& input_id) const {
   return read_snapshot(database_, [&](Connection& connection) -> Result<Receipt> {
     auto found = find_receipt(connection, input_id);
     if (!found) return fail(Errc::not_found, "there is no such receipt");
-    auto& begin = found->begin;
+    auto& begin = *found;
     const auto session = begin.session;
     Receipt receipt;
     receipt.input_id = input_id;
     receipt.trace_id = std::move(begin.trace_id);
     receipt.previous = std::move(begin.previous);
     receipt.rows.push_back({1, begin.written_at, first_step(std::move(begin.step))});
-    for (auto& step : later_steps(stored_later_steps(connection, input_id), found->later)) {
+    for (auto& step : later_steps(connection, input_id)) {
       const auto then = written_at(step);
       step.erase("w");
       receipt.rows.push_back({receipt.rows.back().n + 1, then, std::move(step)});
@@ -198,12 +194,13 @@ Result<std::vector<Receipts::NewestRow>> Receipts::newest(const std::string& pro
                                                          static_cast<std::int64_t>(sessions))) {
       auto found = find_receipt(connection, id);
       if (!found) continue;
-      const auto later = stored_later_steps(connection, id);
-      characters += found->begin.step.size() + later.size() + found->later.size();
-      auto steps = later_steps(later, found->later);
-      if (characters > most_newest_characters || rows.size() + 1 + steps.size() > limit) break;
-      rows.push_back({id, first_step(std::move(found->begin.step))});
-      for (auto& step : steps) rows.push_back({id, std::move(step)});
+      const auto later = connection.value<std::string>(sql_of_later_steps, id).value_or("");
+      characters += found->step.size() + later.size();
+      auto steps = read_later_steps(later);
+      if (!steps) throw DamagedData("a receipt's later steps are damaged");
+      if (characters > most_newest_characters || rows.size() + 1 + steps->size() > limit) break;
+      rows.push_back({id, first_step(std::move(found->step))});
+      for (auto& step : *steps) rows.push_back({id, std::move(step)});
     }
     return rows;
   });
@@ -213,14 +210,16 @@ Result<std::int64_t> Receipts::prune(model::Timestamp before, std::size_t limit)
   const auto first_kept = model::id_prefix(before);
   const auto first_number = model::id_number(before);
   // Most rounds find no old row, and need no write.
-  auto old = read_exists(database_, sql_of_an_old_block, first_number);
+  auto old = read_exists(database_, sql_of_an_old_block, first_number, first_number);
   if (!old) return fail(old.error());
   if (!*old) return 0;
   return committer_.write_and_wait([&](Writer& writer) -> Result<std::int64_t> {
+    writer.connection().run(sql_to_delete_old_deliveries, first_number,
+                            static_cast<std::int64_t>(limit));
     std::int64_t removed = 0;
     std::int64_t behind = std::numeric_limits<std::int64_t>::min();
     const auto most = static_cast<std::int64_t>(limit);
-    // Some blocks have no receipt, and some stay.
+    // Some blocks stay.
     for (std::int64_t blocks = 0; blocks < 4 * most && removed < most; ++blocks) {
       const auto block = writer.connection().row<std::int64_t, std::string>(sql_of_next_old_block,
                                                                             behind, first_number);
@@ -240,8 +239,8 @@ std::vector<std::string> chain_of(Connection& connection, std::int64_t session, 
   std::set<std::string> seen;
   while (chain.size() < limit && seen.insert(id).second) {
     auto found = find_receipt(connection, id);
-    if (!found || found->begin.session != session) break;
-    chain.push_back(std::exchange(id, std::move(found->begin.previous)));
+    if (!found || found->session != session) break;
+    chain.push_back(std::exchange(id, std::move(found->previous)));
   }
   return chain;
 }

@@ -152,18 +152,17 @@ json item_of(const Kind& kind, std::vector<SqlValue>&& row) {
   return item;
 }
 
-json item_of_receipt(Connection& connection, const FoundReceipt& receipt,
+json item_of_receipt(Connection& connection, const ReceiptBegin& begin,
                      const model::SessionKey& key) {
-  const auto& begin = receipt.begin;
   const auto later = connection.value<std::string>(sql_of_later_steps, begin.event_id).value_or("");
-  auto steps = read_later_steps(later, receipt.later);
+  auto steps = read_later_steps(later, plain_deliveries(connection, begin.event_id));
   if (steps) std::ranges::for_each(*steps, unpack_answer);
   return {{"kind", "receipt"},
           {"endpointId", key.endpoint_id},
           {"sessionId", key.session_id},
           {"eventId", begin.event_id},
           {"step", read_first_step(begin.step).value_or(begin.step)},
-          {"laterSteps", steps ? *std::move(steps) : json(later + receipt.later)},
+          {"laterSteps", steps ? *std::move(steps) : json(later)},
           {"writtenAt", model::to_unix_ms(begin.written_at) / 1000}};
 }
 
@@ -225,13 +224,13 @@ class Reader {
     auto id = std::get<std::string>(*owner);
     if (!after.id.empty()) {
       const auto last = find_receipt(connection_, after.id);
-      id = last ? last->begin.previous : "";
+      id = last ? last->previous : "";
     }
     while (!page_.next) {
       auto found = find_receipt(connection_, id);
-      if (!found || found->begin.session != session) return;
+      if (!found || found->session != session) return;
       append(item_of_receipt(connection_, *found, std::get<model::SessionKey>(*owner)),
-             {after.kind, after.scope, std::exchange(id, std::move(found->begin.previous))});
+             {after.kind, after.scope, std::exchange(id, std::move(found->previous))});
     }
   }
 

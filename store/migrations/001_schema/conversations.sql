@@ -32,7 +32,12 @@ CREATE TABLE receipts (
   n INTEGER PRIMARY KEY,  -- model::id_number of the first event
   steps TEXT NOT NULL
 );
--- Later steps of a receipt that name a user or are rare: Turns, calls, tries that failed.
+-- Deliveries that worked at the first try. Rows as above. They name no user, and stay when the receipt is erased.
+CREATE TABLE plain_deliveries (
+  n INTEGER PRIMARY KEY,
+  steps TEXT NOT NULL
+);
+-- The other later steps of a receipt: Turns, calls, other tries of deliveries.
 CREATE TABLE later_steps (
   event_id TEXT PRIMARY KEY,
   steps TEXT NOT NULL  -- store/commit/stored_steps.h

@@ -201,13 +201,11 @@ TEST(SessionEvents, ComeAfterEachTryOfADelivery) {
   const auto written = id_in(world.call(hear(world, "")));
   const auto now = world.store->timer_now();
   auto answer = world.send(hear(world, written));
-  world.store->outbox().reschedule(
-      session.key, output, now + seconds(1), 1, [] {}, std::nullopt);
+  world.store->outbox().reschedule(session.key, output, now + seconds(1), 1, [] {}, {});
   const auto failed = id_in(answer.get());
   EXPECT_NE(failed, written);
   answer = world.send(hear(world, failed));
-  world.store->outbox().delivered(
-      session.key, output, 0, [] {}, std::nullopt);
+  world.store->outbox().delivered(session.key, output, 0, [] {}, {});
   EXPECT_EQ(id_in(answer.get()), std::to_string(session.version + 1));
 }
 

@@ -230,7 +230,7 @@ TEST_F(PostgresTest, ManyTurnsCostAFewRoundTripsAndStatements) {
       done();
     });
     outbox.delivered(key, turn(key, 0, i).outputs.front(), 0, done,
-                     {{"input" + std::to_string(i), "{}"}});
+                     PlainDelivery{.input_id = model::new_id(), .seq = 1, .status = 200});
   }
   // BEGIN and COMMIT have no plans.
   const auto statements = [&] {

@@ -439,16 +439,21 @@ TEST_F(ReceiptsTest, AnEventHasItsFirstDeliveriesInItsBlock) {
     output.id = id + '-' + std::to_string(n);
     store_->outbox().delivered(
         key_of("ann"), output, 0, {},
-        ReceiptMark{id, tests::receipt_step({{"what", "delivery"}, {"seq", n}}), clock_.now(),
-                    true});
+        PlainDelivery{.input_id = id, .seq = n, .at = clock_.now(), .took = 1ms, .status = 200});
     clock_.advance(1ms);
   }
-  ASSERT_TRUE(store_->committer().write_and_wait([&](Writer& writer) {
-    EXPECT_EQ(read_later_steps(find_receipt(writer.connection(), id)->later)->size(), 20U);
-  }));
+  ASSERT_TRUE(store_->committer().write_and_wait(
+      [&](Writer& writer) { EXPECT_EQ(plain_deliveries(writer.connection(), id).size(), 20U); }));
   const auto receipt = store_->receipts().get(id);
   ASSERT_EQ(receipt->rows.size(), 31U);
-  for (std::size_t n = 1; n <= 30; ++n) EXPECT_EQ(receipt->rows[n].body["seq"], n);
+  for (std::size_t n = 1; n <= 30; ++n) {
+    EXPECT_EQ(receipt->rows[n].body, json({{"what", "delivery"},
+                                           {"seq", n},
+                                           {"try", 1},
+                                           {"us", 1'000},
+                                           {"status", 200},
+                                           {"at", receipt->rows[n].body["at"]}}));
+  }
 }
 
 // Else the chain of the other session would end before it, and an erasure would not find it.
@@ -493,6 +498,8 @@ TEST_F(ReceiptsTest, ReadsARangeOfAnIndex) {
   expect_index_range(*store_, sql_of_blocks, {number, number}, blocks);
   expect_index_range(*store_, sql_of_traced_blocks, {number, number, "% trace %"}, blocks);
   expect_index_range(*store_, sql_of_next_old_block, {number, number}, blocks);
+  expect_index_range(*store_, sql_of_plain_deliveries, {number, number},
+                     postgres ? "plain_deliveries_pkey" : "(rowid>? AND rowid<?)");
   expect_index_range(*store_, sql_of_later_steps, {"id"},
                      postgres ? "later_steps_pkey" : "(event_id=?)");
   expect_index_range(*store_, sql_of_numbered_events, {number},
