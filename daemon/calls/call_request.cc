@@ -150,7 +150,8 @@ tl::expected<HttpRequest, CallResult> call_request(const model::PendingCall& cal
 
 bool worth_retrying(const HttpOutcome& outcome) {
   if (outcome.error != HttpError::none) {
-    return outcome.error == HttpError::timeout || outcome.error == HttpError::refused;
+    return outcome.error == HttpError::timeout || outcome.error == HttpError::refused ||
+           outcome.error == HttpError::aborted;
   }
   const int status = outcome.status;
   if (status == 408 || status == 425 || status == 429) return true;

@@ -41,6 +41,8 @@ std::string describe(const HttpOutcome& outcome) {
   switch (outcome.error) {
     case HttpError::timeout:
       return "did not answer in time";
+    case HttpError::aborted:
+      return "has an unknown answer, since the daemon stood still";
     case HttpError::egress_refused:
       return "is at an address that egress.allow does not open";
     case HttpError::invalid:
@@ -207,9 +209,13 @@ void HttpClient::collect_finished() {
   }
 }
 
-// Whether the thread stood still for more than a second and half of the exchange's time.
+// Whether the thread stood still for more than a second and half of the exchange's time. It may
+// stand still outside of a wait, too.
 bool HttpClient::stood_still(const HttpTransfer& transfer) const {
-  const auto longest = std::max(stood_still_, SteadyClock::now() - woken_);
+  const auto within = [&](const Standstill& standstill) {
+    return standstill.end - std::max(standstill.begin, transfer.begun());
+  };
+  const auto longest = std::max(within(standstill_), within({woken_, SteadyClock::now()}));
   return longest > std::max<SteadyClock::duration>(transfer.timeout() / 2, least_standstill);
 }
 
@@ -251,8 +257,9 @@ void HttpClient::wait_for_events(Time until) {
   const auto timeout_ms = static_cast<int>(left.count());
   std::array<epoll_event, 128> events;
   const int count = epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), timeout_ms);
-  const auto before = std::exchange(woken_, SteadyClock::now());
-  stood_still_ = woken_ - before - std::chrono::milliseconds(timeout_ms);
+  const auto due =
+      std::exchange(woken_, SteadyClock::now()) + std::chrono::milliseconds(timeout_ms);
+  if (woken_ - due > least_standstill) standstill_ = {due, woken_};
   for (int i = 0; i < count; ++i) {
     const int fd = events[static_cast<std::size_t>(i)].data.fd;
     const std::uint32_t happened = events[static_cast<std::size_t>(i)].events;

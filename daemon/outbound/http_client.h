@@ -78,7 +78,7 @@ struct HttpClientSettings {
 //   HttpClientTest.RedirectIsAnAnswerAndNotFollowed.
 // - An exchange whose time passed while the thread stood still, as in a suspended process, is
 //   aborted: its answer may have come.
-//   Kept by: HttpClientTest.TimeInWhichTheThreadStoodStillIsNoTimeout.
+//   Kept by: StandstillTest.TimeThatPassedBetweenTwoWaitsIsNoTimeout.
 // - No URL, header or body is logged.
 //   Kept by: CallerTest.EachFailureHasItsCodeAndNoSecretInItsMessage.
 //
@@ -130,6 +130,11 @@ class HttpClient final : public Service {
     std::uint32_t registered = 0;  // with epoll
   };
 
+  struct Standstill {
+    Time begin;
+    Time end;
+  };
+
   // libcurl's callbacks; `self` is this.
   static int on_socket(void* easy, int fd, int what, void* self, void* unused);
   static int on_timer(void* multi, long timeout_ms, void* self);
@@ -168,8 +173,8 @@ class HttpClient final : public Service {
   std::vector<std::unique_ptr<HttpTransfer>> active_;
   std::vector<std::unique_ptr<HttpTransfer>> pool_;
   std::optional<Time> timer_;
-  Time woken_{};                  // the end of the last wait
-  Time::duration stood_still_{};  // how much later the last wait ended than it should have
+  Time woken_{};             // the end of the last wait
+  Standstill standstill_{};  // the last long one
 
   std::vector<Watched> sockets_;  // by descriptor
 };

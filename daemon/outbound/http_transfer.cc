@@ -86,6 +86,7 @@ HttpTransfer::~HttpTransfer() {
 
 bool HttpTransfer::prepare(HttpClient::Exchange exchange, EgressInForce egress) {
   exchange_ = std::move(exchange);
+  begun_ = std::chrono::steady_clock::now();
   egress_ = std::move(egress);
   const auto& request = exchange_.request;
   const bool method_known = api::is_token(request.method) && request.method != "CONNECT";

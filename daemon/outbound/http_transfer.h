@@ -33,6 +33,7 @@ class HttpTransfer {
   // When to end the exchange although the body goes on. None: wait for the whole body.
   [[nodiscard]] std::optional<std::chrono::steady_clock::time_point> cut_off() const;
 
+  [[nodiscard]] std::chrono::steady_clock::time_point begun() const { return begun_; }
   [[nodiscard]] std::chrono::milliseconds timeout() const { return exchange_.request.timeout; }
 
   // Ends the exchange, wipes its secrets and returns its callback.
@@ -55,6 +56,7 @@ class HttpTransfer {
   std::vector<curl_slist> headers_;  // libcurl's list, into `header_lines_`
   std::string header_lines_;         // each ends with NUL
   HttpClient::Exchange exchange_;
+  std::chrono::steady_clock::time_point begun_{};
   std::string response_;
   std::size_t header_bytes_ = 0;  // of all answers and trailers, interim answers included
   // When the headers of the final answer ended.

@@ -12,18 +12,20 @@
 #include "store/model/clock.h"
 #include "store/sql/sql.h"
 
-// The tables `receipts` and `plain_deliveries`. Their rows are blocks. A row for each receipt, with
-// an index of ids, and one for each delivery would cost an event 25,000 instructions of SQLite.
+// The tables `receipts` and `plain_deliveries`. Their rows are blocks of receipts or deliveries. A
+// row for each receipt, with an index of ids, and one for each delivery would cost an event 25,000
+// instructions of SQLite.
 //
-//   receipts         = 1*(GS event SP session SP written-at SP trace SP previous *(SP number) RS
-//   step) plain_deliveries = 1*(GS event SP seq SP at SP microseconds SP status)
+//   receipt  = GS event SP session SP written-at SP trace SP previous *(SP number) RS step
+//   delivery = GS event SP seq SP at SP microseconds SP status
 //
 // A transaction sorts its entries by model::id_number of their events, and writes a block for up to
 // twenty of them. The block has the number of its first event, and that of its last is at most
 // `block_span` higher. So the entries of an event lie in a short range of blocks.
 //
 // Erasure cuts a receipt out of its block. Plain deliveries tell nothing of a user: they stay until
-// the retention ends, and do not bring the receipt back.
+// the retention ends, and do not bring the receipt back. They go with the retention even if their
+// receipt stays for its link to a younger one.
 namespace conversed::store {
 
 // 16 ms, in the numbers of ids.

@@ -185,8 +185,11 @@ void Outbox::delivered(const model::SessionKey& key, const Output& output, int a
   if (auto* mark = std::get_if<ReceiptMark>(&step)) {
     other = std::move(*mark);
   } else if (auto* delivery = std::get_if<PlainDelivery>(&step)) {
-    may_be_plain(output) ? void(plain = std::move(*delivery))
-                         : void(other = mark_of(std::move(*delivery)));
+    if (may_be_plain(output)) {
+      plain = std::move(*delivery);
+    } else {
+      other = mark_of(std::move(*delivery));
+    }
   }
   auto write = [key = key.encode(), id = output.id, seq = output.seq, attempts,
                 other = std::move(other)](Connection& connection) {

@@ -214,12 +214,12 @@ Result<std::int64_t> Receipts::prune(model::Timestamp before, std::size_t limit)
   if (!old) return fail(old.error());
   if (!*old) return 0;
   return committer_.write_and_wait([&](Writer& writer) -> Result<std::int64_t> {
-    writer.connection().run(sql_to_delete_old_deliveries, first_number,
-                            static_cast<std::int64_t>(limit));
+    const auto deliveries = writer.connection().run_counted(
+        sql_to_delete_old_deliveries, first_number, static_cast<std::int64_t>(limit));
     std::int64_t removed = 0;
     std::int64_t behind = std::numeric_limits<std::int64_t>::min();
     const auto most = static_cast<std::int64_t>(limit);
-    // Some blocks stay.
+    // A block whose receipts all stay removes nothing.
     for (std::int64_t blocks = 0; blocks < 4 * most && removed < most; ++blocks) {
       const auto block = writer.connection().row<std::int64_t, std::string>(sql_of_next_old_block,
                                                                             behind, first_number);
@@ -227,7 +227,7 @@ Result<std::int64_t> Receipts::prune(model::Timestamp before, std::size_t limit)
       behind = std::get<0>(*block);
       removed += remove_block(writer.connection(), behind, std::get<1>(*block), first_kept);
     }
-    return removed;
+    return std::max(removed, deliveries);
   });
 }
 

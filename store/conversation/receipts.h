@@ -57,8 +57,8 @@ struct Receipt {
 //
 // A receipt is found by the event's id. Ids begin with the time, so receipts are appended, several
 // to a row (store/commit/receipt_blocks.h). Turns that continue an execution, calls, and the other
-// tries of deliveries add to the later steps of their input, which have a row in a table of their
-// own, if the receipt exists. So an erased or expired receipt does not come back.
+// tries of deliveries add to the later steps of their input, a row of the table `later_steps`, if
+// the receipt exists. So an erased or expired receipt does not come back.
 //
 // A session's receipts form a chain: sessions.last_receipt names the newest event, and the first
 // step of each event the one before. The chain is in the order of the log, hence of the ids, so
@@ -82,9 +82,9 @@ class Receipts : Rows {
   // steps as `most_later_characters` has.
   [[nodiscard]] model::Result<Receipt> get(const std::string& input_id) const;
 
-  // For each of the project's `sessions` newest sessions: the rows of its newest event with a
-  // receipt, in the receipt's order. Returns at most `limit` rows, from receipts with together at
-  // most 2 MiB.
+  // For each of the project's `sessions` newest sessions: the steps of its newest event with a
+  // receipt, in their order, without plain deliveries. Returns at most `limit` steps, from receipts
+  // with together at most 2 MiB.
   struct NewestRow {
     std::string input_id;
     nlohmann::json body{};
@@ -93,8 +93,8 @@ class Receipts : Rows {
                                                              std::size_t sessions,
                                                              std::size_t limit) const;
 
-  // Deletes receipts of events that were accepted before `before`, from about `limit` rows; returns
-  // how many. Less than `limit`: there are no more, or few.
+  // Deletes receipts, and rows of plain deliveries, of events that were accepted before `before`:
+  // about `limit` of each. Returns the higher number. Below `limit`: there are no more, or few.
   [[nodiscard]] model::Result<std::int64_t> prune(model::Timestamp before, std::size_t limit);
 };
 

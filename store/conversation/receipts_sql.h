@@ -43,12 +43,11 @@ inline constexpr std::string_view sql_of_newest_receipts =
 
 // Blocks from before the number of an event.
 inline constexpr std::string_view sql_of_an_old_block =
-    "SELECT 1 FROM receipts WHERE n < :n"
-    " UNION ALL SELECT 1 FROM plain_deliveries WHERE n < :m LIMIT 1";
+    "SELECT 1 WHERE (SELECT MIN(n) FROM receipts) < :n"
+    " OR (SELECT MIN(n) FROM plain_deliveries) < :m";
 inline constexpr std::string_view sql_to_delete_old_deliveries =
-    "DELETE FROM plain_deliveries WHERE n IN (SELECT n FROM plain_deliveries WHERE n < :n ORDER BY "
-    "n"
-    " LIMIT :l)";
+    "DELETE FROM plain_deliveries WHERE n IN"
+    " (SELECT n FROM plain_deliveries WHERE n < :n ORDER BY n LIMIT :l)";
 inline constexpr std::string_view sql_of_next_old_block =
     "SELECT n, steps FROM receipts WHERE n > :b AND n < :n ORDER BY n LIMIT 1";
 

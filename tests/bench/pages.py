@@ -50,6 +50,7 @@ COLUMNS = {
                  "last_activity_at", "context", "flow_state", "execution", "last_output_seq", "inbox_size", "last_receipt"),
     "receipts": ("n", "steps"),
     "receipt_numbers": ("number", "event_id"),
+    "plain_deliveries": ("n", "steps"),
     "outputs": ("id", "session", "seq", "output_id", "input_id", "text", "data", "trace_id", "source", "created_at", "timers_ahead"),
     "deliveries": ("session", "seq", "output_id", "endpoint_id", "withdrawable", "due_at", "attempts"),
     "dead_letters": ("id", "n", "project_id", "key", "event_id", "type", "trace_id", "value", "output_seq", "attempts", "reason",
@@ -125,6 +126,11 @@ class Rows:
                 failed = step_text({"deadLetter": f"{i:024}", "reason": "it failed"}) if i % ONE_IN == 0 else ""
                 block += f"\x1d{self.input_of(i)} {i} {self.now} {self.trace_of(i)}  {i}\x1e{text}{failed}"
             yield int(self.input_of(first)[:12], 36), block
+
+    def plain_deliveries(self):
+        for first in self.places(16):
+            events = (self.input_of(i) for i in range(first, min(first + 16, self.places().stop)) if i % ONE_IN)
+            yield int(self.input_of(first)[:12], 36), "".join(f"\x1d{event} 1 {self.now} 900 204" for event in events)
 
     def receipt_numbers(self):
         for i in self.places():

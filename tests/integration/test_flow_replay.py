@@ -68,7 +68,7 @@ class FlowReplay(CtlCase):
 
     def rows(self):
         """Returns the numbers of rows of all tables that a conversation writes."""
-        tables = ("sessions", "receipts", "profiles", "outputs", "deliveries", "pending_calls", "follow_ups", "dead_letters",
+        tables = ("sessions", "receipts", "receipt_numbers", "later_steps", "plain_deliveries", "profiles", "outputs", "deliveries", "pending_calls", "follow_ups", "dead_letters",
                   "inbox", "claims", "flow_versions")
         with sqlite3.connect(f"file:{self.daemon.folder}/data/store.db?mode=ro", uri=True) as store:
             known = {name for name, in store.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}

@@ -105,23 +105,51 @@ TEST_F(HttpClientTest, SilenceEndsAsTimeout) {
   EXPECT_EQ(outcome.status, 0);
 }
 
-// A suspended process stands still, too. The upstream may have answered meanwhile.
-TEST_F(HttpClientTest, TimeInWhichTheThreadStoodStillIsNoTimeout) {
-  receiver_.set_handler([](const auto& request) {
-    const bool answers = request.target == "/answers";
-    return HttpReceiver::Answer{.then = answers ? HttpReceiver::Then::answer
-                                                : HttpReceiver::Then::silence};
-  });
-  std::promise<HttpError> ended;
-  auto silent = post("/silent");
-  silent.timeout = 1s;
-  client_->send(std::move(silent),
-                [&](const HttpOutcome& outcome) { ended.set_value(outcome.error); });
-  const auto over = std::chrono::steady_clock::now() + 1500ms;
-  client_->send(post("/answers"), [&](const HttpOutcome&) {
+// A stopped process stands still. The upstream may have answered meanwhile.
+class StandstillTest : public HttpClientTest {
+ protected:
+  void SetUp() override {
+    receiver_.set_handler([](const auto& request) {
+      const bool answers = request.target == "/answers";
+      return HttpReceiver::Answer{.then = answers ? HttpReceiver::Then::answer
+                                                  : HttpReceiver::Then::silence};
+    });
+  }
+  HttpRequest silent() {
+    auto request = post("/silent");
+    request.timeout = 1500ms;
+    return request;
+  }
+  static void stand_still() {
+    const auto over = std::chrono::steady_clock::now() + 2s;
     while (std::chrono::steady_clock::now() < over) std::this_thread::yield();
-  });
-  EXPECT_EQ(ended.get_future().get(), HttpError::aborted);
+  }
+};
+
+TEST_F(StandstillTest, TimeThatPassedInACallbackIsNoTimeout) {
+  use(loopback_egress());
+  auto ended = send(silent());
+  client_->send(post("/answers"), [](const HttpOutcome&) { stand_still(); });
+  EXPECT_EQ(ended.get().error, HttpError::aborted);
+}
+
+TEST_F(StandstillTest, TimeThatPassedBetweenTwoWaitsIsNoTimeout) {
+  client_ =
+      std::make_unique<HttpClient>(HttpClientSettings{.own_thread = false}, loopback_egress());
+  ASSERT_TRUE(client_->start());
+  auto ended = send(silent());
+  client_->run_once(std::chrono::steady_clock::now());
+  stand_still();
+  while (ended.wait_for(0s) != std::future_status::ready) {
+    client_->run_once(std::chrono::steady_clock::now() + 1s);
+  }
+  EXPECT_EQ(ended.get().error, HttpError::aborted);
+  // The standstill was before this exchange.
+  ended = send(silent());
+  while (ended.wait_for(0s) != std::future_status::ready) {
+    client_->run_once(std::chrono::steady_clock::now() + 1s);
+  }
+  EXPECT_EQ(ended.get().error, HttpError::timeout);
 }
 
 TEST_F(HttpClientTest, ClosedPortAndBrokenConnectionAreRefused) {

@@ -155,7 +155,7 @@ TEST_F(ReceiptBlocksTest, DeliveryThatIsMarkedLateBringsNoReceiptBack) {
   write({}, {id});
   EXPECT_FALSE(found(id));
   EXPECT_EQ(blocks(deliveries), 1);
-  EXPECT_EQ(store_->receipts().prune(clock_.now() + 1s, 10).value(), 0);
+  EXPECT_EQ(store_->receipts().prune(clock_.now() + 1s, 10).value(), 1);
   EXPECT_EQ(blocks(deliveries), 0);
 }
 
