@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cstdint>
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <system_error>
@@ -20,7 +21,17 @@ constexpr char end_of_text = '\x1f';
 constexpr std::size_t most_shared = '~' - ' ';
 constexpr int most_levels = 16;
 
+// Looks at eight characters at once: a byte below ' ' borrows when ' ' is subtracted, and a byte
+// above '~' has its high bit or gets it by adding 1.
 bool is_printable(std::string_view text) {
+  constexpr std::uint64_t each = 0x0101010101010101;
+  constexpr std::uint64_t high = each * 0x80;
+  for (; text.size() >= sizeof each; text.remove_prefix(sizeof each)) {
+    std::uint64_t eight = 0;
+    std::memcpy(&eight, text.data(), sizeof eight);
+    const auto low = (eight - each * ' ') & ~eight;
+    if (((low | (eight + each) | eight) & high) != 0) return false;
+  }
   return std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; });
 }
 

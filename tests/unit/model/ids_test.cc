@@ -36,6 +36,19 @@ TEST(Ids, SortByTheTimeAtWhichTheyWereMade) {
   EXPECT_EQ(id_prefix(from_unix_ms(-1)), id_prefix(from_unix_ms(0)));
 }
 
+TEST(Ids, NumbersAreInTheOrderOfTheirIds) {
+  EXPECT_EQ(id_number("00000000000z000000000000"), 35);
+  EXPECT_EQ(id_number("000000001000zzzzzzzzzzzz"), 36 * 36 * 36);
+  EXPECT_EQ(id_number("zzzzzzzzzzzzzzzzzzzzzzzz"), 4'738'381'338'321'616'895);
+  for (const std::int64_t ms : {0LL, 35LL, 36LL, 1'800'000'000'000LL, 100'000'000'000'000LL}) {
+    const auto time = from_unix_ms(ms);
+    EXPECT_EQ(id_number(time), id_number(id_prefix(time) + "000000000000000")) << ms;
+    EXPECT_LE(id_number(time), id_number(new_id(time))) << ms;
+    EXPECT_GT(id_number(from_unix_ms(ms + 1)), id_number(new_id(time))) << ms;
+  }
+  EXPECT_EQ(id_number(from_unix_ms(-1)), 0);
+}
+
 TEST(Ids, TraceIdsSortByTheTimeAtWhichTheyWereMade) {
   const auto before = SystemClock().now();
   const auto id = new_trace_id();

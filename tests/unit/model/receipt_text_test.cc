@@ -94,6 +94,22 @@ TEST(ReceiptTextTest, NamesKeepTheirPlaces) {
 
 // The reader discards a damaged text, or reads only some of its members. No text makes the reader
 // crash or hang.
+// Texts of printable ASCII are kept as they are, others as JSON. Each character stands at each of
+// the places of a group of eight.
+TEST(ReceiptTextTest, AnyCharacterAtAnyPlaceIsReadAsItWasWritten) {
+  for (int c = 1; c < 0x80; ++c) {
+    for (std::size_t place = 0; place < 17; ++place) {
+      std::string value(17, '~');
+      value[place] = static_cast<char>(c);
+      ReceiptText text;
+      text.add("what", value);
+      const auto written = std::move(text).finished();
+      EXPECT_EQ(written[1] == '"', c >= ' ' && c <= '~') << c;
+      EXPECT_EQ(read_receipt_text(written), nlohmann::json({{"what", value}})) << c;
+    }
+  }
+}
+
 TEST(ReceiptTextTest, DamagedTextIsDiscarded) {
   const auto whole = full_step();
   for (std::size_t end = 1; end < whole.size(); ++end) {
