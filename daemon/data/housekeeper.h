@@ -47,7 +47,7 @@ struct TidyReport {
   std::int64_t audit = 0;    // entries
   std::int64_t answers = 0;  // and claims
   std::int64_t secrets = 0;
-  std::int64_t receipts = 0;
+  std::int64_t receipts = 0;  // or rows of plain deliveries, if more
   store::RemovedProjects::Erased deleted_projects{};
 };
 

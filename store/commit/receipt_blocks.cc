@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "store/commit/receipt_keys.h"
-#include "store/commit/stored_steps.h"
 #include "store/model/ids.h"
 
 namespace conversed::store {

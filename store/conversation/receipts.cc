@@ -1,7 +1,6 @@
 #include "store/conversation/receipts.h"
 
 #include <algorithm>
-#include <iterator>
 #include <limits>
 #include <set>
 #include <tuple>
