@@ -1,9 +1,7 @@
 """Faults made on purpose: the console's first page names each with its subject and its remedy."""
 
-import contextlib
 import datetime
 import shutil
-import sqlite3
 import sys
 import urllib.parse
 
@@ -80,12 +78,9 @@ class Faults(FirstPage, WhyCase):
         self.expect_shown("not due yet", "The scheduled inject for the session far of the user ann comes at its time", str(due.year))
 
     def test_a_store_that_refuses_writes(self):
-        store = sqlite3.connect(self.daemon.folder / "data" / "store.db", isolation_level=None, timeout=60)
-        with contextlib.closing(store):
-            store.execute("BEGIN IMMEDIATE")
+        with self.daemon.locked_store():
             self.accepted("lookup", "locked", text="hello")
             self.expect_shown("The store can't be written", "Accepted events wait in the log", "Look at the disk")
-            store.execute("ROLLBACK")
         self.browser.wait_until(f"!{SHOWN}.includes('be written')")
 
 

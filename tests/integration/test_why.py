@@ -5,7 +5,6 @@ import contextlib
 import datetime
 import http.client
 import json
-import sqlite3
 import subprocess
 import unittest
 
@@ -166,13 +165,10 @@ class Why(WhyCase):
         self.assertIsNotNone(waits[0]["expectedAt"])
 
     def test_a_store_that_refuses_writes_is_named(self):
-        store = sqlite3.connect(self.daemon.folder / "data" / "store.db", isolation_level=None, timeout=60)
-        with contextlib.closing(store):
-            store.execute("BEGIN IMMEDIATE")
+        with self.daemon.locked_store():
             event = self.accepted("lookup", "locked", text="hello")
             waits = self.expect(23, "storeDown", ["refuses writes"], "Look at the disk", of=[event])
             self.assertIsNotNone(waits[0]["since"])
-            store.execute("ROLLBACK")
 
     def test_a_delivered_event_waits_for_nothing_and_tells_when_it_was_delivered(self):
         event = self.accepted("hooked", "delivered", text="hello")

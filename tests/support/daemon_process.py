@@ -9,6 +9,7 @@ import pathlib
 import select
 import shutil
 import signal
+import sqlite3
 import subprocess
 import time
 
@@ -93,6 +94,21 @@ class Daemon:
         if ready:
             self.process.wait()
         return bool(ready)
+
+    @contextlib.contextmanager
+    def locked_store(self):
+        """Locks the store for writing, so that the daemon's writes fail. At the end waits until a running daemon writes again:
+        until then it refuses what would have to be written."""
+        store = sqlite3.connect(self.folder / "data" / "store.db", isolation_level=None, timeout=60)
+        with contextlib.closing(store):
+            store.execute("PRAGMA wal_autocheckpoint=0")
+            store.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            finally:
+                store.execute("ROLLBACK")
+        while self.is_running() and self.get_status(self.ports["admin"], "/readyz") != 200:
+            self.wait_end(0.02)
 
     def signal(self, number):
         self.process.send_signal(number)
