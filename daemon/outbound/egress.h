@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -67,12 +66,6 @@ class Egress {
   IsOwn is_own_;
   std::vector<config::AddressRange> ranges_;
   std::set<std::string, std::less<>> hosts_;
-};
-
-// The current policy, and the time at which it replaced another policy.
-struct EgressInForce {
-  std::shared_ptr<const Egress> policy;
-  std::optional<std::chrono::steady_clock::time_point> since;
 };
 
 }  // namespace conversed::daemon

@@ -9,6 +9,8 @@
 #include <iterator>
 #include <utility>
 
+#include "daemon/outbound/answer_reader.h"
+#include "daemon/outbound/http_connection.h"
 #include "daemon/outbound/http_transfer.h"
 #include "store/runtime/fault_points.h"
 #include "store/runtime/thread_name.h"
@@ -19,7 +21,9 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr std::size_t min_kept_connections = 64;
-constexpr std::size_t max_pooled = 256;  // transfers that are kept for the next exchange
+constexpr std::chrono::seconds max_idle_time{118};  // of a kept connection, as libcurl has it
+constexpr std::size_t max_pooled = 256;             // transfers that are kept for the next exchange
+constexpr std::size_t read_bytes = std::size_t{16} * 1024;
 constexpr std::chrono::seconds least_standstill{1};
 
 HttpOutcome failed(HttpError error) {
@@ -47,36 +51,43 @@ std::string describe(const HttpOutcome& outcome) {
       return "is at an address that egress.allow does not open";
     case HttpError::invalid:
       return "has a URL that can't be used";
+    case HttpError::too_large:
+      return "sent more than 64 KiB of headers";
     default:
       return "could not be reached";
   }
 }
 
 HttpClient::HttpClient(HttpClientSettings settings, Egress egress)
-    : settings_(std::move(settings)),
-      egress_({std::make_shared<const Egress>(std::move(egress)), std::nullopt}) {}
+    : settings_(std::move(settings)), egress_(std::make_shared<const Egress>(std::move(egress))) {}
 
 HttpClient::~HttpClient() {
   stop();
 }
 
 model::Result<void> HttpClient::start() {
-  if (multi_ != nullptr) {
-    return model::fail(model::Errc::conflict, settings_.name + " runs already");
-  }
+  if (setup_) return model::fail(model::Errc::conflict, settings_.name + " runs already");
   epoll_ = epoll_create1(EPOLL_CLOEXEC);
   wake_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  multi_ = curl_ready() ? curl_multi_init() : nullptr;
-  if (epoll_ < 0 || wake_ < 0 || multi_ == nullptr) {
+  setup_ = std::make_unique<HttpConnectionSetup>();
+  setup_->authorities = settings_.authorities;
+  setup_->close_socket = &HttpClient::on_close;
+  setup_->close_data = this;
+  if (curl_ready()) {
+    setup_->multi = curl_multi_init();
+    setup_->sessions = curl_share_init();
+  }
+  if (epoll_ < 0 || wake_ < 0 || setup_->multi == nullptr || setup_->sessions == nullptr) {
     close_all();
     return model::fail(model::Errc::unavailable, settings_.name + ": no descriptors or memory");
   }
-  curl_multi_setopt(multi_, CURLMOPT_SOCKETFUNCTION, &HttpClient::on_socket);
-  curl_multi_setopt(multi_, CURLMOPT_SOCKETDATA, this);
-  curl_multi_setopt(multi_, CURLMOPT_TIMERFUNCTION, &HttpClient::on_timer);
-  curl_multi_setopt(multi_, CURLMOPT_TIMERDATA, this);
-  const auto kept = std::max(min_kept_connections, 2 * settings_.connections);
-  curl_multi_setopt(multi_, CURLMOPT_MAXCONNECTS, static_cast<long>(kept));
+  curl_share_setopt(setup_->sessions, CURLSHOPT_SHARE, CURL_LOCK_DATA_SSL_SESSION);
+  curl_multi_setopt(setup_->multi, CURLMOPT_SOCKETFUNCTION, &HttpClient::on_socket);
+  curl_multi_setopt(setup_->multi, CURLMOPT_SOCKETDATA, this);
+  curl_multi_setopt(setup_->multi, CURLMOPT_TIMERFUNCTION, &HttpClient::on_timer);
+  curl_multi_setopt(setup_->multi, CURLMOPT_TIMERDATA, this);
+  max_idle_ = std::max(min_kept_connections, 2 * settings_.connections);
+  received_.resize(read_bytes);
   watch(wake_, EPOLLIN);
   stopping_.store(false);
   woken_ = SteadyClock::now();
@@ -91,7 +102,7 @@ void HttpClient::stop() {
     const std::lock_guard lock(mutex_);
     accepting_ = false;
   }
-  if (multi_ == nullptr) return;
+  if (!setup_) return;
   stopping_.store(true);
   wake();
   if (thread_.joinable()) thread_.join();
@@ -101,17 +112,20 @@ void HttpClient::stop() {
 
 void HttpClient::close_all() {
   pool_.clear();
-  if (multi_ != nullptr) curl_multi_cleanup(multi_);
-  multi_ = nullptr;
+  idle_.clear();
+  curl_multi_cleanup(setup_->multi);
+  curl_share_cleanup(setup_->sessions);
+  setup_ = nullptr;
   if (epoll_ >= 0) close(epoll_);
   if (wake_ >= 0) close(wake_);
   epoll_ = wake_ = -1;
   sockets_.clear();
   timer_.reset();
+  first_due_ = Time::max();
 }
 
 void HttpClient::set_egress(Egress egress) {
-  egress_.set({std::make_shared<const Egress>(std::move(egress)), SteadyClock::now()});
+  egress_.set(std::make_shared<const Egress>(std::move(egress)));
 }
 
 void HttpClient::send(HttpRequest request, Callback callback) {
@@ -150,11 +164,12 @@ void HttpClient::run_once(Time until) {
   for (auto& exchange : take_inbox()) begin(std::move(exchange));
   wait_for_events(until);
   returning_ = true;
-  collect_finished();
+  take_over_connections();
   // After the events, so that an answer that arrived while the thread was busy does not time out.
   run_due_timer();
-  cut_off();
-  collect_finished();
+  take_over_connections();
+  end_due();
+  drop_old_connections();
   returning_ = false;
 }
 
@@ -168,45 +183,152 @@ std::vector<HttpClient::Exchange> HttpClient::take_inbox() {
 }
 
 void HttpClient::begin(Exchange exchange) {
-  if (pool_.empty()) {
-    pool_.push_back(std::make_unique<HttpTransfer>(&HttpClient::on_close, this));
-  }
+  if (pool_.empty()) pool_.push_back(std::make_unique<HttpTransfer>());
   active_.push_back(std::move(pool_.back()));
   pool_.pop_back();
   in_flight_.store(active_.size(), std::memory_order_relaxed);
   HttpTransfer& transfer = *active_.back();
-  if (!transfer.prepare(std::move(exchange), egress_.get()) ||
-      curl_multi_add_handle(multi_, transfer.easy()) != CURLM_OK) {
-    end(&transfer, failed(HttpError::invalid));
+  if (!transfer.prepare(std::move(exchange))) return end(transfer, failed(HttpError::invalid));
+  first_due_ = std::min(first_due_, transfer.due());
+  auto kept = take_idle(transfer.origin());
+  if (!kept) return connect(transfer);
+  transfer.use(std::move(kept), true);
+  start_sending(transfer);
+}
+
+void HttpClient::connect(HttpTransfer& transfer) {
+  transfer.use(
+      std::make_unique<HttpConnection>(*setup_, std::string(transfer.origin()), egress_.get()),
+      false);
+  if (!transfer.connection()->connect(transfer.timeout())) end(transfer, HttpError::invalid);
+}
+
+// The youngest idle connection to this origin by the current policy; or null.
+std::unique_ptr<HttpConnection> HttpClient::take_idle(std::string_view origin) {
+  const auto policy = egress_.get();
+  for (auto i = idle_.size(); i > 0; --i) {
+    if (!idle_[i - 1]->serves(origin, policy)) continue;
+    auto found = std::move(idle_[i - 1]);
+    idle_.erase(idle_.begin() + static_cast<std::ptrdiff_t>(i - 1));
+    return found;
+  }
+  return nullptr;
+}
+
+void HttpClient::drop_idle(const HttpConnection& connection) {
+  std::erase_if(idle_, [&](const auto& idle) { return idle.get() == &connection; });
+}
+
+void HttpClient::drop_old_connections() {
+  while (!idle_.empty() &&
+         (idle_.size() > max_idle_ || woken_ - idle_.front()->idle_since > max_idle_time)) {
+    idle_.erase(idle_.begin());
   }
 }
 
-void HttpClient::end(HttpTransfer* transfer, HttpOutcome outcome) {
-  curl_multi_remove_handle(multi_, transfer->easy());
+// Takes the connections that libcurl has made, or could not make.
+void HttpClient::take_over_connections() {
+  int left = 0;
+  while (const CURLMsg* message = curl_multi_info_read(setup_->multi, &left)) {
+    if (message->msg != CURLMSG_DONE) continue;
+    const CURLcode code = message->data.result;
+    void* self = nullptr;
+    curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &self);
+    auto& connection = *static_cast<HttpConnection*>(self);
+    HttpTransfer& transfer = *connection.user;
+    if (code != CURLE_OK) {
+      end(transfer, connection.error_of(code));
+    } else if (!connection.take_over()) {
+      end(transfer, HttpError::refused);
+    } else {
+      watch(connection.socket(), EPOLLIN);
+      socket_of(connection.socket()).connection = &connection;
+      start_sending(transfer);
+    }
+  }
+}
+
+void HttpClient::start_sending(HttpTransfer& transfer) {
+  transfer.write_request();
+  send_rest(transfer);
+}
+
+void HttpClient::send_rest(HttpTransfer& transfer) {
+  const HttpConnection& connection = *transfer.connection();
+  const auto sent = connection.send(transfer.unsent());
+  watch(connection.socket(), sent == HttpConnection::Io::blocked ? EPOLLIN | EPOLLOUT : EPOLLIN);
+  if (sent != HttpConnection::Io::broken) return;
+  transfer.stop_sending();
+  receive(transfer);
+}
+
+// Reads the answer as far as it has come.
+void HttpClient::receive(HttpTransfer& transfer) {
+  using Io = HttpConnection::Io;
+  using Progress = AnswerReader::Progress;
+  const HttpConnection& connection = *transfer.connection();
+  AnswerReader& reader = transfer.reader();
+  for (;;) {
+    std::size_t count = 0;
+    const auto received = connection.receive(received_, count);
+    // A connection that takes no more of the request serves the answer that has come, and no other.
+    if (received == Io::broken || (received == Io::blocked && transfer.has_stopped_sending())) {
+      return break_off(transfer);
+    }
+    if (received == Io::blocked) return;
+    const auto progress = count == 0 ? reader.close() : reader.feed({received_.data(), count});
+    transfer.note_headers(woken_);
+    first_due_ = std::min(first_due_, transfer.due());
+    switch (progress) {
+      case Progress::complete:
+        return finish(transfer);
+      case Progress::too_large:
+        return end(transfer, HttpError::too_large);
+      case Progress::malformed:
+        return end(transfer, HttpError::refused);
+      case Progress::need_more:
+        if (count == 0) return break_off(transfer);
+    }
+    // A socket that had less than fits is empty. epoll tells when more has come.
+    const bool is_empty = count < received_.size() && !connection.is_tls();
+    if (is_empty && !transfer.has_stopped_sending()) return;
+  }
+}
+
+// The connection has ended before the answer.
+void HttpClient::break_off(HttpTransfer& transfer) {
+  if (transfer.may_repeat()) return connect(transfer);
+  end(transfer, HttpError::refused);
+}
+
+// Ends an exchange whose answer is complete.
+void HttpClient::finish(HttpTransfer& transfer) {
+  const bool is_kept = transfer.reader().keeps_connection() && transfer.unsent().empty() &&
+                       !transfer.has_stopped_sending();
+  if (is_kept) {
+    idle_.push_back(transfer.take_connection());
+    idle_.back()->idle_since = woken_;
+  }
+  end(transfer, HttpError::none);
+}
+
+void HttpClient::end(HttpTransfer& transfer, HttpError error) {
+  auto outcome = transfer.outcome(error, SteadyClock::now());
+  if (outcome.error == HttpError::timeout && stood_still(transfer)) {
+    outcome.error = HttpError::aborted;
+  }
+  end(transfer, std::move(outcome));
+}
+
+void HttpClient::end(HttpTransfer& transfer, HttpOutcome outcome) {
   const auto place =
-      std::ranges::find_if(active_, [&](const auto& each) { return each.get() == transfer; });
+      std::ranges::find_if(active_, [&](const auto& each) { return each.get() == &transfer; });
   auto owned = std::exchange(*place, std::move(active_.back()));
   active_.pop_back();
   in_flight_.store(active_.size(), std::memory_order_relaxed);
   const Callback callback = owned->release();
   if (pool_.size() < max_pooled) pool_.push_back(std::move(owned));
   callback(std::move(outcome));
-}
-
-void HttpClient::collect_finished() {
-  int left = 0;
-  while (const CURLMsg* message = curl_multi_info_read(multi_, &left)) {
-    if (message->msg != CURLMSG_DONE) continue;
-    const CURLcode code = message->data.result;
-    void* self = nullptr;
-    curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &self);
-    auto* transfer = static_cast<HttpTransfer*>(self);
-    auto outcome = transfer->outcome(code);
-    if (outcome.error == HttpError::timeout && stood_still(*transfer)) {
-      outcome.error = HttpError::aborted;
-    }
-    end(transfer, std::move(outcome));
-  }
 }
 
 // Whether the thread stood still for more than a second and half of the exchange's time. It may
@@ -219,40 +341,32 @@ bool HttpClient::stood_still(const HttpTransfer& transfer) const {
   return longest > std::max<SteadyClock::duration>(transfer.timeout() / 2, least_standstill);
 }
 
-std::optional<SteadyClock::time_point> HttpClient::first_cut_off() const {
-  std::optional<SteadyClock::time_point> first;
-  for (const auto& transfer : active_) {
-    const auto due = transfer->cut_off();
-    if (due && (!first || *due < *first)) first = due;
-  }
-  return first;
-}
-
-// Ends the exchanges that have a status and whose body is late.
-void HttpClient::cut_off() {
+// Ends the exchanges whose time has passed, and those that have a status and whose body is late.
+void HttpClient::end_due() {
   const auto now = SteadyClock::now();
-  if (const auto first = first_cut_off(); !first || *first > now) return;
-  std::vector<HttpTransfer*> due;
+  if (now < first_due_) return;
+  first_due_ = Time::max();
+  std::vector<HttpTransfer*> late;
   for (const auto& transfer : active_) {
-    const auto late = transfer->cut_off();
-    if (late && *late <= now) due.push_back(transfer.get());
+    if (transfer->due() <= now) {
+      late.push_back(transfer.get());
+    } else {
+      first_due_ = std::min(first_due_, transfer->due());
+    }
   }
-  for (HttpTransfer* transfer : due) end(transfer, transfer->outcome(CURLE_OK));
+  for (HttpTransfer* transfer : late) end(*transfer, HttpError::timeout);
 }
 
 void HttpClient::run_due_timer() {
   if (!timer_ || *timer_ > SteadyClock::now()) return;
   timer_.reset();
   int running = 0;
-  curl_multi_socket_action(multi_, CURL_SOCKET_TIMEOUT, 0, &running);
+  curl_multi_socket_action(setup_->multi, CURL_SOCKET_TIMEOUT, 0, &running);
 }
 
 void HttpClient::wait_for_events(Time until) {
   const auto now = SteadyClock::now();
-  until = std::min(until, now + model::beat_interval);
-  for (const auto& earlier : {timer_, first_cut_off()}) {
-    until = std::min(until, earlier.value_or(until));
-  }
+  until = std::min({until, now + model::beat_interval, first_due_, timer_.value_or(Time::max())});
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(std::max(until, now) - now);
   const auto timeout_ms = static_cast<int>(left.count());
   std::array<epoll_event, 128> events;
@@ -261,33 +375,38 @@ void HttpClient::wait_for_events(Time until) {
       std::exchange(woken_, SteadyClock::now()) + std::chrono::milliseconds(timeout_ms);
   if (woken_ - due > least_standstill) standstill_ = {due, woken_};
   for (int i = 0; i < count; ++i) {
-    const int fd = events[static_cast<std::size_t>(i)].data.fd;
-    const std::uint32_t happened = events[static_cast<std::size_t>(i)].events;
-    if (fd == wake_) {
-      eventfd_t ignored = 0;
-      eventfd_read(wake_, &ignored);
-      continue;
-    }
-    auto& socket = socket_of(fd);
-    if (socket.registered == 0) continue;  // an earlier event of this round closed it
-    if (socket.wanted == 0) {
-      // An idle connection is readable, mostly because the other end closed it. libcurl finds out
-      // at the next use.
-      watch(fd, 0);
-      continue;
-    }
-    int mask = 0;
-    if (happened & EPOLLIN) mask |= CURL_CSELECT_IN;
-    if (happened & EPOLLOUT) mask |= CURL_CSELECT_OUT;
-    if (happened & (EPOLLERR | EPOLLHUP)) mask |= CURL_CSELECT_ERR;
-    int running = 0;
-    curl_multi_socket_action(multi_, fd, mask, &running);
+    const auto& event = events[static_cast<std::size_t>(i)];
+    handle(event.data.fd, event.events);
   }
+}
+
+void HttpClient::handle(int fd, std::uint32_t events) {
+  if (fd == wake_) {
+    eventfd_t ignored = 0;
+    eventfd_read(wake_, &ignored);
+    return;
+  }
+  const Watched& socket = socket_of(fd);
+  if (socket.events == 0) return;  // an earlier event of this round closed it
+  if (socket.connection == nullptr) {
+    int mask = 0;
+    if (events & EPOLLIN) mask |= CURL_CSELECT_IN;
+    if (events & EPOLLOUT) mask |= CURL_CSELECT_OUT;
+    if (events & (EPOLLERR | EPOLLHUP)) mask |= CURL_CSELECT_ERR;
+    int running = 0;
+    curl_multi_socket_action(setup_->multi, fd, mask, &running);
+    return;
+  }
+  HttpTransfer* const transfer = socket.connection->user;
+  // An idle connection has nothing to tell but its end.
+  if (transfer == nullptr) return drop_idle(*socket.connection);
+  if (events & ~std::uint32_t{EPOLLOUT}) return receive(*transfer);
+  send_rest(*transfer);
 }
 
 void HttpClient::abort_all() {
   // Callbacks may call `send`, which refuses: accepting_ is false.
-  while (!active_.empty()) end(active_.back().get(), failed(HttpError::aborted));
+  while (!active_.empty()) end(*active_.back(), failed(HttpError::aborted));
   for (auto& exchange : take_inbox()) exchange.callback(failed(HttpError::aborted));
 }
 
@@ -300,26 +419,24 @@ HttpClient::Watched& HttpClient::socket_of(int fd) {
 // Tells epoll what to watch a descriptor for; 0 removes it.
 void HttpClient::watch(int fd, std::uint32_t events) {
   auto& socket = socket_of(fd);
-  if (socket.registered == events) return;
-  const int action = events == 0              ? EPOLL_CTL_DEL
-                     : socket.registered == 0 ? EPOLL_CTL_ADD
-                                              : EPOLL_CTL_MOD;
+  if (socket.events == events) return;
+  const int action = events == 0          ? EPOLL_CTL_DEL
+                     : socket.events == 0 ? EPOLL_CTL_ADD
+                                          : EPOLL_CTL_MOD;
   epoll_event event{};
   event.events = events;
   event.data.fd = fd;
   epoll_ctl(epoll_, action, fd, &event);
-  socket.registered = events;
+  socket.events = events;
 }
 
 int HttpClient::on_socket(void* /*easy*/, int fd, int what, void* self, void* /*unused*/) {
-  auto& client = *static_cast<HttpClient*>(self);
   std::uint32_t events = 0;
   if (what == CURL_POLL_IN || what == CURL_POLL_INOUT) events |= EPOLLIN;
   if (what == CURL_POLL_OUT || what == CURL_POLL_INOUT) events |= EPOLLOUT;
-  auto& socket = client.socket_of(fd);
-  socket.wanted = events;
-  // A descriptor that is always writable can't stay in epoll.
-  if (events != 0 || (socket.registered & EPOLLOUT) != 0) client.watch(fd, events);
+  auto& client = *static_cast<HttpClient*>(self);
+  // libcurl forgets a connection's socket when the connection ends. `on_close` follows.
+  if (client.socket_of(fd).connection == nullptr) client.watch(fd, events);
   return 0;
 }
 

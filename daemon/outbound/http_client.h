@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -20,6 +21,8 @@
 
 namespace conversed::daemon {
 
+class HttpConnection;
+struct HttpConnectionSetup;
 class HttpTransfer;
 
 struct HttpRequest {
@@ -66,11 +69,13 @@ struct HttpClientSettings {
                                  // least 64, are kept for reuse.
   model::Heartbeats* heartbeats = nullptr;  // of its thread; must outlive it. Null: none
   bool own_thread = true;                   // false: its only user's thread calls `run_once`
+  // A PEM file of the certificate authorities to trust. Empty: those of the system.
+  std::string authorities{};
 };
 
 // Sends HTTP/1.1 requests from one thread, its own or its user's: a request in flight costs memory
 // only. Its users bound their number. Connections are reused. Certificates are checked; proxies of
-// the environment are not used.
+// the environment are not used. A steady exchange is one write and one read of a kept connection.
 //
 // Invariants:
 // - Each connection asks Egress about its resolved address. Redirects are not followed.
@@ -123,11 +128,9 @@ class HttpClient final : public Service {
   [[nodiscard]] std::size_t in_flight() const { return in_flight_.load(std::memory_order_relaxed); }
 
  private:
-  // A quiet socket stays in epoll even if libcurl does not wait for it. This saves system calls
-  // between two exchanges of a kept connection.
   struct Watched {
-    std::uint32_t wanted = 0;      // by libcurl
-    std::uint32_t registered = 0;  // with epoll
+    std::uint32_t events = 0;              // registered with epoll
+    HttpConnection* connection = nullptr;  // null: libcurl connects, and handles the events
   };
 
   struct Standstill {
@@ -144,19 +147,29 @@ class HttpClient final : public Service {
   void run();
   [[nodiscard]] std::vector<Exchange> take_inbox();
   void begin(Exchange exchange);
+  void connect(HttpTransfer& transfer);
+  [[nodiscard]] std::unique_ptr<HttpConnection> take_idle(std::string_view origin);
+  void drop_idle(const HttpConnection& connection);
+  void drop_old_connections();
   void wait_for_events(Time until);
+  void handle(int fd, std::uint32_t events);
   void run_due_timer();
-  void collect_finished();
+  void take_over_connections();
+  void start_sending(HttpTransfer& transfer);
+  void send_rest(HttpTransfer& transfer);
+  void receive(HttpTransfer& transfer);
+  void break_off(HttpTransfer& transfer);
   [[nodiscard]] bool stood_still(const HttpTransfer& transfer) const;
-  [[nodiscard]] std::optional<Time> first_cut_off() const;
-  void cut_off();
-  void end(HttpTransfer* transfer, HttpOutcome outcome);
+  void end_due();
+  void finish(HttpTransfer& transfer);
+  void end(HttpTransfer& transfer, HttpError error);
+  void end(HttpTransfer& transfer, HttpOutcome outcome);
   void abort_all();
   [[nodiscard]] Watched& socket_of(int fd);
   void watch(int fd, std::uint32_t events);
 
   const HttpClientSettings settings_;
-  const model::Live<EgressInForce> egress_;
+  const model::Live<std::shared_ptr<const Egress>> egress_;
 
   std::mutex mutex_;
   std::vector<Exchange> inbox_;  // under the mutex, like the next one
@@ -166,17 +179,20 @@ class HttpClient final : public Service {
   std::atomic<std::size_t> in_flight_{0};
   std::thread thread_;
 
-  // Used by the thread alone. libcurl names the sockets, epoll waits for them.
+  // Used by the thread alone.
   int epoll_ = -1;
   int wake_ = -1;
-  void* multi_ = nullptr;  // libcurl's
+  std::unique_ptr<HttpConnectionSetup> setup_;
   std::vector<std::unique_ptr<HttpTransfer>> active_;
   std::vector<std::unique_ptr<HttpTransfer>> pool_;
-  std::optional<Time> timer_;
-  Time woken_{};             // the end of the last wait
-  Standstill standstill_{};  // the last long one
-
+  std::vector<std::unique_ptr<HttpConnection>> idle_;  // the oldest first
+  std::size_t max_idle_ = 0;
+  std::optional<Time> timer_;     // libcurl's
+  Time first_due_ = Time::max();  // no exchange is due before
+  Time woken_{};                  // the end of the last wait
+  Standstill standstill_{};       // the last long one
   std::vector<Watched> sockets_;  // by descriptor
+  std::vector<char> received_;    // a read's bytes
 };
 
 }  // namespace conversed::daemon

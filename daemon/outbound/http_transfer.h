@@ -1,68 +1,78 @@
 #pragma once
 
-#include <curl/curl.h>
-
 #include <chrono>
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
-#include <vector>
+#include <string_view>
 
-#include "daemon/outbound/egress.h"
+#include "daemon/outbound/answer_reader.h"
 #include "daemon/outbound/http_client.h"
+#include "daemon/outbound/http_connection.h"
 
 namespace conversed::daemon {
 
-// One exchange on one of libcurl's easy handles. The next exchange reuses it. Only http_client.cc
-// includes this. One thread.
+// One exchange: its request as bytes, its connection and its answer. The next exchange reuses the
+// memory. Only http_client.cc includes this. One thread.
 class HttpTransfer {
  public:
-  // `close_socket` and `close_data` are called when a connection ends.
-  HttpTransfer(curl_closesocket_callback close_socket, void* close_data);
-  ~HttpTransfer();
-  HttpTransfer(const HttpTransfer&) = delete;
-  HttpTransfer& operator=(const HttpTransfer&) = delete;
+  using Time = HttpClient::Time;
 
-  // Takes the exchange and prepares the handle for it. False if the request is invalid; `release`
-  // still returns the callback.
-  [[nodiscard]] bool prepare(HttpClient::Exchange exchange, EgressInForce egress);
+  // Takes the exchange. False if its request is invalid; `release` still returns the callback.
+  [[nodiscard]] bool prepare(HttpClient::Exchange exchange);
 
-  // The outcome of the exchange. `code` is libcurl's result.
-  [[nodiscard]] HttpOutcome outcome(CURLcode code);
+  // The URL up to its path.
+  [[nodiscard]] std::string_view origin() const { return url().substr(0, origin_size_); }
 
-  // When to end the exchange although the body goes on. None: wait for the whole body.
-  [[nodiscard]] std::optional<std::chrono::steady_clock::time_point> cut_off() const;
+  // Takes a connection. `is_kept`: it has served an exchange before.
+  void use(std::unique_ptr<HttpConnection> connection, bool is_kept);
+  // None if the request was invalid.
+  [[nodiscard]] HttpConnection* connection() const { return connection_.get(); }
+  [[nodiscard]] std::unique_ptr<HttpConnection> take_connection();
 
-  [[nodiscard]] std::chrono::steady_clock::time_point begun() const { return begun_; }
+  // Writes the request for the connection's host.
+  void write_request();
+  // The rest of the request, from which `HttpConnection::send` takes.
+  [[nodiscard]] std::string_view& unsent() { return unsent_; }
+  // The connection takes no more bytes. The answer may have come before.
+  void stop_sending();
+  [[nodiscard]] bool has_stopped_sending() const { return has_stopped_sending_; }
+
+  [[nodiscard]] AnswerReader& reader() { return reader_; }
+  // To be called after each read: notes when the headers of the final answer came.
+  void note_headers(Time now);
+
+  // Whether the exchange may begin anew on a new connection: the other end closed a kept one before
+  // an answer came, as it may at any time (RFC 9112 §9.3.1).
+  [[nodiscard]] bool may_repeat() const;
+
+  // The outcome at this time. If the status is enough, there is no error.
+  [[nodiscard]] HttpOutcome outcome(HttpError error, Time now);
+
+  [[nodiscard]] Time begun() const { return begun_; }
   [[nodiscard]] std::chrono::milliseconds timeout() const { return exchange_.request.timeout; }
+  // When to end the exchange: its time has passed, or the status is enough and the body is late.
+  [[nodiscard]] Time due() const;
 
   // Ends the exchange, wipes its secrets and returns its callback.
   [[nodiscard]] HttpClient::Callback release();
 
-  [[nodiscard]] CURL* easy() const { return easy_; }
-
  private:
-  static std::size_t on_header(char* data, std::size_t size, std::size_t count, void* self);
-  static std::size_t on_body(char* data, std::size_t size, std::size_t count, void* self);
-  static curl_socket_t on_socket(void* self, curlsocktype purpose, curl_sockaddr* address);
-  [[nodiscard]] bool set_headers();
-  void set_method();
-  void set_connections();
+  [[nodiscard]] std::string_view url() const { return exchange_.request.url; }
+  [[nodiscard]] bool headers_are_valid() const;
   [[nodiscard]] bool status_is_enough() const;
-  [[nodiscard]] HttpError error_of(CURLcode code) const;
 
-  EgressInForce egress_;
-  CURL* const easy_;
-  std::vector<curl_slist> headers_;  // libcurl's list, into `header_lines_`
-  std::string header_lines_;         // each ends with NUL
   HttpClient::Exchange exchange_;
-  std::chrono::steady_clock::time_point begun_{};
-  std::string response_;
-  std::size_t header_bytes_ = 0;  // of all answers and trailers, interim answers included
-  // When the headers of the final answer ended.
-  std::optional<std::chrono::steady_clock::time_point> headers_in_;
-  bool too_large_ = false;
-  bool egress_refused_ = false;
+  std::size_t origin_size_ = 0;
+  Time begun_{};
+  std::unique_ptr<HttpConnection> connection_;
+  bool is_kept_ = false;
+  std::string bytes_;        // of the request
+  std::string_view unsent_;  // a part of `bytes_`
+  bool has_stopped_sending_ = false;
+  AnswerReader reader_;
+  std::optional<Time> headers_in_;  // when the headers of the final answer came
 };
 
 }  // namespace conversed::daemon

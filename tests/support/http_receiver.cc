@@ -203,6 +203,7 @@ void HttpReceiver::respond(int fd, Connection& connection, Request request) {
   }
   arrived_.notify_all();
   if (answer.then == Then::close) {
+    if (!answer.raw.empty()) send(fd, answer.raw.data(), answer.raw.size(), MSG_NOSIGNAL);
     drop(fd);
     return;
   }

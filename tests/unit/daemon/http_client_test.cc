@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
 #include <future>
 #include <memory>
 #include <string>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "tests/support/http_receiver.h"
+#include "tests/support/tls_front.h"
 #include "tests/unit/daemon/world.h"
 
 namespace conversed::daemon {
@@ -345,6 +347,158 @@ TEST_F(HttpClientTest, ManyThreadsSendAndEachGetsItsAnswer) {
   }
   threads.clear();
   EXPECT_EQ(right.load(), 400);
+}
+
+// The other end may close a kept connection while the next request is on its way.
+TEST_F(HttpClientTest, ARequestOnAKeptConnectionThatClosesIsRepeatedOnce) {
+  std::atomic<int> closes = 1;
+  receiver_.set_handler([&](const auto& request) {
+    const bool closing = request.target == "/second" && closes-- > 0;
+    return HttpReceiver::Answer{.then = closing ? HttpReceiver::Then::close
+                                                : HttpReceiver::Then::answer};
+  });
+  ASSERT_TRUE(send(post("/first")).get().success());
+  EXPECT_TRUE(send(post("/second")).get().success());
+  EXPECT_EQ(receiver_.count(), 3U);
+  EXPECT_EQ(receiver_.connections(), 2U);
+  closes = 9;
+  EXPECT_EQ(send(post("/second")).get().error, HttpError::refused);
+  EXPECT_EQ(receiver_.count(), 5U) << "once on the kept connection, once on a new one";
+}
+
+TEST_F(HttpClientTest, ABrokenAnswerIsNotRepeated) {
+  ASSERT_TRUE(send(post()).get().success());
+  receiver_.set_handler([](const auto&) {
+    return HttpReceiver::Answer{.then = HttpReceiver::Then::close, .raw = "HTTP/1.1 20"};
+  });
+  EXPECT_EQ(send(post()).get().error, HttpError::refused);
+  EXPECT_EQ(receiver_.count(), 2U);
+}
+
+TEST_F(HttpClientTest, BytesBehindAnAnswerReachNoOtherExchange) {
+  const std::string ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n";
+  receiver_.set_handler(
+      [&](const auto&) { return HttpReceiver::Answer{.raw = ok + "ok" + ok + "no"}; });
+  EXPECT_EQ(get(receiver_.url()).body, "ok");
+  EXPECT_EQ(get(receiver_.url()).body, "ok");
+  EXPECT_EQ(receiver_.connections(), 2U);
+}
+
+TEST_F(HttpClientTest, ALargeRequestAndALargeAnswerPassInParts) {
+  receiver_.set_handler(
+      [](const auto& request) { return HttpReceiver::Answer{.body = request.body}; });
+  std::string body(std::size_t{8} * 1024 * 1024, 'x');
+  for (std::size_t i = 0; i < body.size(); i += 1000) body[i] = static_cast<char>('a' + i % 26);
+  auto request = post();
+  request.body = body;
+  request.max_response_bytes = body.size();
+  EXPECT_EQ(send(request).get().body, body);
+  EXPECT_TRUE(send(post()).get().success());
+  EXPECT_EQ(receiver_.connections(), 1U);
+}
+
+// The server answers at once, and reads nothing.
+TEST_F(HttpClientTest, AnAnswerBeforeTheEndOfTheRequestCounts) {
+  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  ASSERT_EQ(bind(listener, reinterpret_cast<sockaddr*>(&address), size), 0);
+  ASSERT_EQ(listen(listener, 1), 0);
+  ASSERT_EQ(getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  auto outcome = send({.method = "POST",
+                       .url = "http://127.0.0.1:" + std::to_string(ntohs(address.sin_port)) + "/",
+                       .body = std::string(std::size_t{32} * 1024 * 1024, 'x')});
+  const int server = accept(listener, nullptr, nullptr);
+  const std::string answer = "HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\n\r\n";
+  char byte = 0;
+  ASSERT_EQ(::read(server, &byte, 1), 1);
+  ASSERT_EQ(::write(server, answer.data(), answer.size()), static_cast<ssize_t>(answer.size()));
+  EXPECT_EQ(outcome.get().status, 413);
+  close(server);
+  close(listener);
+}
+
+TEST_F(HttpClientTest, TheRequestNamesItsHostAndItsTarget) {
+  const auto host = "127.0.0.1:" + std::to_string(receiver_.port());
+  const std::vector<std::pair<std::string, std::string>> targets{
+      {"", "/"}, {"?a=b", "/?a=b"}, {"/a?b#c", "/a?b"}, {"#c", "/"}, {"/a/", "/a/"}};
+  for (const auto& [end, target] : targets) {
+    ASSERT_EQ(get("http://" + host + end).status, 200) << end;
+    EXPECT_EQ(receiver_.requests().back().target, target);
+    EXPECT_EQ(receiver_.requests().back().headers.at("host"), host);
+    EXPECT_EQ(receiver_.requests().back().headers.at("accept"), "*/*");
+  }
+  ASSERT_TRUE(send({.method = "GET",
+                    .url = receiver_.url(),
+                    .headers = {{"host", "other.example"}, {"User-Agent", "mine"}}})
+                  .get()
+                  .success());
+  EXPECT_EQ(receiver_.requests().back().headers.at("host"), "other.example");
+  EXPECT_EQ(receiver_.requests().back().headers.at("user-agent"), "mine");
+}
+
+TEST_F(HttpClientTest, RetryAfterMayBeADate) {
+  std::string date;
+  receiver_.set_handler([&](const auto&) {
+    return HttpReceiver::Answer{.status = 503, .headers = {{"Retry-After", date}}};
+  });
+  const auto wait_of = [&](const std::string& text) {
+    date = text;
+    return get(receiver_.url()).retry_after;
+  };
+  EXPECT_GT(wait_of("Fri, 01 Jan 2200 00:00:00 GMT"), 24h);
+  for (const auto* none : {"Fri, 01 Jan 1999 00:00:00 GMT", "-5", "0", "soon", ""}) {
+    EXPECT_EQ(wait_of(none), std::nullopt) << none;
+  }
+}
+
+class HttpsTest : public HttpClientTest {
+ protected:
+  void trust(const std::filesystem::path& authorities) {
+    client_ = std::make_unique<HttpClient>(HttpClientSettings{.authorities = authorities.string()},
+                                           loopback_egress());
+    ASSERT_TRUE(client_->start());
+  }
+  std::string url(const std::string& host = "localhost") {
+    return "https://" + host + ":" + std::to_string(front_.port()) + "/";
+  }
+
+  tests::TlsFront front_{receiver_.port()};
+};
+
+TEST_F(HttpsTest, ExchangesShareATrustedConnection) {
+  trust(front_.certificate());
+  receiver_.set_handler(
+      [](const auto& request) { return HttpReceiver::Answer{.body = request.body}; });
+  for (const std::size_t size : {2U, 200'000U, 2'000'000U, 2U}) {
+    const std::string body(size, 'x');
+    const auto outcome =
+        send({.method = "POST", .url = url(), .body = body, .max_response_bytes = body.size()})
+            .get();
+    EXPECT_EQ(outcome.error, HttpError::none);
+    EXPECT_EQ(outcome.body, body);
+  }
+  EXPECT_EQ(front_.handshakes(), 1);
+}
+
+TEST_F(HttpsTest, ASecondConnectionResumesTheSession) {
+  trust(front_.certificate());
+  receiver_.set_handler([](const auto&) {
+    return HttpReceiver::Answer{.headers = {{"Connection", "close"}}};
+  });
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(get(url()).success());
+  EXPECT_EQ(front_.handshakes(), 2);
+  EXPECT_EQ(front_.resumed(), 1);
+}
+
+TEST_F(HttpsTest, ForeignCertificatesAreRefused) {
+  trust(front_.certificate());
+  EXPECT_EQ(get(url("127.0.0.1")).error, HttpError::refused) << "it names localhost only";
+  use(loopback_egress());
+  EXPECT_EQ(get(url()).error, HttpError::refused) << "its authority is not trusted";
+  EXPECT_EQ(receiver_.count(), 0U);
 }
 
 TEST_F(HttpClientTest, ConnectionThatEndedWhileIdleIsReplaced) {
