@@ -8,7 +8,7 @@
 
 #include "api/http/http.h"
 #include "store/model/clock.h"
-#include "store/model/error.h"
+#include "store/model/result.h"
 
 namespace conversed::api {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "store/model/clock.h"
-#include "store/model/error.h"
+#include "store/model/result.h"
 
 namespace conversed::api {
 

@@ -11,7 +11,7 @@
 #include "api/operation.h"
 #include "api/services.h"
 #include "store/accounts/oauth.h"
-#include "store/model/error.h"
+#include "store/model/result.h"
 
 // Shared by the routes of OAuth 2.0: forms, the authentication of clients, and RFC 6749's errors.
 namespace conversed::api {

@@ -16,29 +16,14 @@
 #include "store/model/json.h"
 #include "store/model/trace.h"
 #include "store/text/base64.h"
-#include "store/text/utf8.h"
 #include "store/text/webhook_secret.h"
 
 namespace conversed::daemon {
 namespace {
 
 using model::append_json;
+using model::append_quoted;
 using model::bytes_of;
-
-// Most texts need no escape. A JSON value per text would cost five allocations.
-void append_quoted(std::string& body, const std::string& text) {
-  bool plain = true;
-  bool ascii = true;
-  for (const char each : text) {
-    const auto c = static_cast<unsigned char>(each);
-    plain = plain && c >= 0x20 && c != '"' && c != '\\';
-    ascii = ascii && c < 0x80;
-  }
-  if (!plain || !(ascii || text::is_utf8(text))) return append_json(body, text);
-  body += '"';
-  body += text;
-  body += '"';
-}
 
 }  // namespace
 

@@ -166,8 +166,7 @@ void ReceiptNote::look_at_beginning() {
 }
 
 // The members of a Turn's `recorded`. `call`: for which the execution waits; null: for none.
-std::string ReceiptNote::recorded(const model::PendingCall* call) const {
-  ReceiptText row;
+void ReceiptNote::add_recorded(ReceiptText& row, const model::PendingCall* call) const {
   if (draft_.profile.version > 0) row.add("profileVersion", draft_.profile.version);
   if (draft_.step.changes_profile) row.add("changesProfile", true);
   if (call != nullptr && !call->due_at) row.add("request", flows::request_mark(*call));
@@ -176,7 +175,7 @@ std::string ReceiptNote::recorded(const model::PendingCall* call) const {
     row.add("eventId", event_.id);
   }
   if (event_.result) add_answer(row, *event_.result);
-  return std::move(row).finished() + beginning_;
+  row.add_members(beginning_);
 }
 
 // The first row of an event links it to the session's receipts.
@@ -311,7 +310,7 @@ void ReceiptNote::add_processed() {
     text.add("reason", short_text(commit.dead_letters.back().reason));
   }
   if (!step.ended.empty()) text.add("ended", step.ended);
-  if (const auto more = recorded(pending); !more.empty()) text.add_object("recorded", more);
+  text.add_object("recorded", [&](ReceiptText& row) { add_recorded(row, pending); });
   row->body = std::move(text).finished();
   add_runs(row->input_id);
   commit.receipts.push_back(*std::move(row));

@@ -46,7 +46,7 @@ class ReceiptNote {
   [[nodiscard]] std::optional<store::NewReceiptRow> begin_row();
   void add_acceptance(model::ReceiptText& step) const;
   void look_at_beginning();
-  [[nodiscard]] std::string recorded(const model::PendingCall* call) const;
+  void add_recorded(model::ReceiptText& row, const model::PendingCall* call) const;
   [[nodiscard]] WaitCause wait_cause() const;
   void add_spans();
   void add_runs(const std::string& input_id);

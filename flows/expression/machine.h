@@ -13,8 +13,8 @@
 #include "flows/expression/library.h"
 #include "flows/expression/scope.h"
 #include "flows/expression/turn_budget.h"
-#include "store/model/error.h"
 #include "store/model/keyed_hash.h"
+#include "store/model/result.h"
 
 namespace conversed::flows::expression {
 

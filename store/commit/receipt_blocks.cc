@@ -1,7 +1,6 @@
 #include "store/commit/receipt_blocks.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstddef>
 #include <iterator>
@@ -59,11 +58,14 @@ ReceiptBegin begin_in(std::string_view entry) {
   return begin;
 }
 
-void append_number(std::string& text, std::int64_t number) {
-  std::array<char, 20> digits{};
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
-  text += separator;
-  text.append(digits.data(), end);
+void add_word(model::TextWriter& text, std::string_view word) {
+  text.add(separator);
+  text.add(word);
+}
+
+void add_number(model::TextWriter& text, std::int64_t number) {
+  text.add(separator);
+  text.add_number(number);
 }
 
 // Deletes the other rows of a receipt.
@@ -123,50 +125,54 @@ void cut_out(Connection& connection, const Block& block, std::string_view event_
 
 void ReceiptBlocks::begin(const NewReceiptRow& row, std::int64_t session, model::Timestamp now) {
   const auto& first = *row.first;
-  std::string text;
-  text.reserve(128 + row.body.size());
-  text.append(1, begin_of_entry).append(row.input_id);
-  append_number(text, session);
-  append_number(text, model::to_unix_ms(now));
-  text.append(1, separator).append(first.trace_id);
-  text.append(1, separator).append(first.previous);
+  auto& text = begun_.text;
+  const auto begin = text.size();
+  text.add(begin_of_entry);
+  text.add(row.input_id);
+  add_number(text, session);
+  add_number(text, model::to_unix_ms(now));
+  add_word(text, first.trace_id);
+  add_word(text, first.previous);
   for (const auto number : {trace_number(first.trace_id, row.input_id), key_number(first.key)}) {
     if (!number) continue;
-    append_number(text, *number);
+    add_number(text, *number);
     numbers_.emplace_back(*number, row.input_id);
   }
-  text.append(1, begin_of_step).append(row.body);
-  begun_.push_back({model::id_number(row.input_id), std::move(text)});
+  text.add(begin_of_step);
+  text.add(row.body);
+  begun_.all.push_back({model::id_number(row.input_id), begin, text.size()});
 }
 
 void ReceiptBlocks::add(const PlainDelivery& delivery) {
-  std::string text;
-  text.reserve(64);
-  text.append(1, begin_of_entry).append(delivery.input_id);
-  append_number(text, delivery.seq);
-  append_number(text, model::to_unix_ms(delivery.at));
-  append_number(text, delivery.took.count());
-  append_number(text, delivery.status);
-  delivered_.push_back({model::id_number(delivery.input_id), std::move(text)});
+  auto& text = delivered_.text;
+  const auto begin = text.size();
+  text.add(begin_of_entry);
+  text.add(delivery.input_id);
+  add_number(text, delivery.seq);
+  add_number(text, model::to_unix_ms(delivery.at));
+  add_number(text, delivery.took.count());
+  add_number(text, delivery.status);
+  delivered_.all.push_back({model::id_number(delivery.input_id), begin, text.size()});
 }
 
-void ReceiptBlocks::write(Connection& connection, std::string_view sql,
-                          std::vector<Entry>& entries) {
-  std::ranges::stable_sort(entries, {}, &Entry::number);
-  for (auto next = entries.begin(); next != entries.end();) {
+void ReceiptBlocks::write(Connection& connection, std::string_view sql, Entries& entries) {
+  auto& all = entries.all;
+  std::ranges::stable_sort(all, {}, &Entry::number);
+  for (auto next = all.begin(); next != all.end();) {
     const auto first = next->number;
     auto last = first;
     std::size_t count = 0;
     std::string block;
-    for (; next != entries.end() && next->number <= first + block_span &&
+    for (; next != all.end() && next->number <= first + block_span &&
            (count < most_entries || next->number == last);
          ++next, ++count) {
       last = next->number;
-      block += next->text;
+      block += entries.text.view().substr(next->begin, next->end - next->begin);
     }
     connection.run_row(sql, first, block);
   }
-  entries.clear();
+  all.clear();
+  entries.text.cut(0);
 }
 
 void ReceiptBlocks::flush(Connection& connection) {

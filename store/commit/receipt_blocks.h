@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -10,6 +11,7 @@
 
 #include "store/commit/committer.h"
 #include "store/model/clock.h"
+#include "store/model/text_writer.h"
 #include "store/sql/sql.h"
 
 // The tables `receipts` and `plain_deliveries`. Their rows are blocks of receipts or deliveries. A
@@ -57,12 +59,19 @@ class ReceiptBlocks {
  private:
   struct Entry {
     std::int64_t number = 0;  // of its event
-    std::string text;
+    std::size_t begin = 0;    // of its text in `text`, and its end
+    std::size_t end = 0;
   };
-  static void write(Connection& connection, std::string_view sql, std::vector<Entry>& entries);
+  struct Entries {
+    model::TextWriter text{usual_bytes};
+    std::vector<Entry> all;
+  };
+  static constexpr std::size_t usual_bytes = 1024;
 
-  std::vector<Entry> begun_;
-  std::vector<Entry> delivered_;
+  static void write(Connection& connection, std::string_view sql, Entries& entries);
+
+  Entries begun_;
+  Entries delivered_;
   std::vector<std::pair<std::int64_t, std::string>> numbers_;  // with their events
 };
 

@@ -48,7 +48,7 @@ void append_origin(std::string& text, const Origin& origin) {
     if (value.empty()) return;
     text += before;
     text.append("\"").append(name).append("\":");
-    append_json(text, value);
+    append_quoted(text, value);
     before = ',';
   };
   add("daemon", origin.daemon);
@@ -180,8 +180,12 @@ std::string encode_value(const Event& event) {
     text += ",\"from\":";
     append_origin(text, event.origin);
   }
-  if (!event.tracestate.empty()) add("tracestate", event.tracestate);
-  if (event.text) add("text", *event.text);
+  const auto add_text = [&](std::string_view name, std::string_view value) {
+    text.append(",\"").append(name).append("\":");
+    append_quoted(text, value);
+  };
+  if (!event.tracestate.empty()) add_text("tracestate", event.tracestate);
+  if (event.text) add_text("text", *event.text);
   if (!event.data.is_null()) add("data", event.data);
   if (event.claim) {
     add("claim", {{"kind", claim_kinds.name_of(event.claim->kind)}, {"id", event.claim->id}});

@@ -2,6 +2,8 @@
 
 #include <simdjson.h>
 
+#include <cstdint>
+#include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -9,10 +11,15 @@
 #include <utility>
 #include <vector>
 
+#include "store/model/text_writer.h"
+
 namespace conversed::model {
 namespace {
 
 using nlohmann::json;
+
+constexpr std::size_t usual_bytes = 1024;                  // of a written text
+constexpr std::size_t kept_bytes = std::size_t{64} << 10;  // by a thread, for its next text
 
 // The memory of a value besides its text: the value and its allocation's overhead; for a member
 // also its node in the object and its name.
@@ -186,13 +193,101 @@ std::optional<Result<json>> parse_short(std::string_view text, Builder& builder)
 }
 
 // nlohmann's writer, kept by its thread: a new one allocates its indentation, an adapter and a text
-// that grows.
-struct Writer {
-  std::string text;
-  nlohmann::detail::serializer<json> serializer{
-      std::make_shared<nlohmann::detail::output_string_adapter<char>>(text), ' ',
-      json::error_handler_t::replace};
-};
+// that grows. It writes what needs care: numbers with fractions, and texts with escapes or bytes
+// that are not UTF-8.
+void write_with_care(TextWriter& out, const json& value) {
+  struct Writer {
+    std::string text;
+    nlohmann::detail::serializer<json> serializer{
+        std::make_shared<nlohmann::detail::output_string_adapter<char>>(text), ' ',
+        json::error_handler_t::replace};
+  };
+  thread_local Writer writer;
+  writer.text.clear();
+  writer.serializer.dump(value, false, false, 0);
+  out.add(std::string_view(writer.text));
+  if (writer.text.capacity() > kept_bytes) std::string().swap(writer.text);
+}
+
+// Whether the text is a JSON string as it is, between quotes: UTF-8 without control characters,
+// quotes and backslashes. Looks at eight bytes at once: a byte that is 0, or below ' ', borrows
+// when 1, or ' ', is subtracted from it.
+bool is_plain(std::string_view text) {
+  constexpr std::uint64_t each = 0x0101010101010101;
+  constexpr std::uint64_t high = each * 0x80;
+  std::uint64_t special = 0;
+  std::uint64_t all = 0;
+  const auto look = [&](std::uint64_t eight) {
+    const auto quotes = eight ^ (each * '"');
+    const auto backslashes = eight ^ (each * '\\');
+    special |= ((eight - each * ' ') & ~eight) | ((quotes - each) & ~quotes) |
+               ((backslashes - each) & ~backslashes);
+    all |= eight;
+  };
+  auto rest = text;
+  for (; rest.size() >= sizeof each; rest.remove_prefix(sizeof each)) {
+    std::uint64_t eight = 0;
+    std::memcpy(&eight, rest.data(), sizeof eight);
+    look(eight);
+  }
+  std::uint64_t last = each * ' ';
+  rest.copy(reinterpret_cast<char*>(&last), rest.size());
+  look(last);
+  if ((special & high) != 0) return false;
+  return (all & high) == 0 || simdjson::validate_utf8(text.data(), text.size());
+}
+
+void write_text(TextWriter& out, std::string_view text) {
+  if (!is_plain(text)) return write_with_care(out, json(text));
+  out.add('"');
+  out.add(text);
+  out.add('"');
+}
+
+// nlohmann's writer looks at each character of a text, and calls its adapter for each piece.
+// Kept by: JsonText.AnyValueIsWrittenAsNlohmannWritesIt.
+void write(TextWriter& out, const json& value) {
+  char before = '{';
+  switch (value.type()) {
+    case json::value_t::object:
+      for (const auto& [name, member] : value.get_ref<const json::object_t&>()) {
+        out.add(std::exchange(before, ','));
+        write_text(out, name);
+        out.add(':');
+        write(out, member);
+      }
+      return out.add(before == '{' ? "{}" : "}");
+    case json::value_t::array:
+      before = '[';
+      for (const auto& element : value.get_ref<const json::array_t&>()) {
+        out.add(std::exchange(before, ','));
+        write(out, element);
+      }
+      return out.add(before == '[' ? "[]" : "]");
+    case json::value_t::string:
+      return write_text(out, value.get_ref<const std::string&>());
+    case json::value_t::number_integer:
+      return out.add_number(value.get_ref<const json::number_integer_t&>());
+    case json::value_t::number_unsigned:
+      return out.add_number(value.get_ref<const json::number_unsigned_t&>());
+    case json::value_t::boolean:
+      return out.add(value.get_ref<const bool&>() ? "true" : "false");
+    case json::value_t::null:
+      return out.add("null");
+    default:
+      write_with_care(out, value);
+  }
+}
+
+// Calls `write_it` with the thread's writer, and appends the text.
+template <typename Write>
+void append_written(std::string& out, const Write& write_it) {
+  thread_local TextWriter writer(usual_bytes);
+  writer.cut(0);
+  write_it(writer);
+  out += writer.view();
+  if (writer.size() > kept_bytes) writer = TextWriter(usual_bytes);
+}
 
 }  // namespace
 
@@ -208,12 +303,11 @@ Result<json> parse_json(std::string_view text, std::size_t max_depth, std::size_
 }
 
 void append_json(std::string& out, const json& value) {
-  constexpr std::size_t kept_bytes = std::size_t{64} << 10;
-  thread_local Writer writer;
-  writer.text.clear();
-  writer.serializer.dump(value, false, false, 0);
-  out += writer.text;
-  if (writer.text.capacity() > kept_bytes) std::string().swap(writer.text);
+  append_written(out, [&](TextWriter& writer) { write(writer, value); });
+}
+
+void append_quoted(std::string& out, std::string_view text) {
+  append_written(out, [&](TextWriter& writer) { write_text(writer, text); });
 }
 
 std::string json_text(const json& value) {

@@ -1,7 +1,6 @@
 #include "store/model/receipt_text.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstdint>
 #include <cstring>
@@ -152,55 +151,34 @@ class Reader {
 
 void ReceiptText::append(std::string_view value) {
   if (!is_printable(value)) return append_json(json_text(json(value)));
-  text_ += '"';
-  text_ += value;
-  text_ += end_of_text;
-}
-
-void ReceiptText::add(ReceiptName name, std::int64_t value) {
-  std::array<char, 21> text;  // the name, and digits with the sign of the least number
-  text[0] = name.character();
-  const auto end = std::to_chars(text.begin() + 1, text.end(), value).ptr;
-  text_.append(text.begin(), end);
-}
-
-void ReceiptText::add(std::int64_t value) {
-  std::array<char, 21> text;
-  const auto end = std::to_chars(text.begin(), text.end(), value).ptr;
-  *end = ',';
-  text_.append(text.begin(), end + 1);
+  text_.add('"');
+  text_.add(value);
+  text_.add(end_of_text);
 }
 
 void ReceiptText::append_json(std::string_view json) {
-  text_ += ':';
-  text_ += json;
-  text_ += end_of_text;
+  text_.add(':');
+  text_.add(json);
+  text_.add(end_of_text);
 }
 
 void ReceiptText::add_texts(ReceiptName name, std::span<const std::string> texts) {
-  text_ += name.character();
-  text_ += '[';
+  text_.add(name.character());
+  text_.add('[');
   std::string_view before;
   for (const std::string_view text : texts) {
     const auto shared = shared_by(before, text);
     if (shared > 1 && is_printable(text)) {
-      text_ += '<';
-      text_ += static_cast<char>(' ' + shared);
-      text_ += text.substr(shared);
-      text_ += end_of_text;
+      text_.add('<');
+      text_.add(static_cast<char>(' ' + shared));
+      text_.add(text.substr(shared));
+      text_.add(end_of_text);
     } else {
       append(text);
     }
     before = text;
   }
-  text_ += ']';
-}
-
-void ReceiptText::add_object(ReceiptName name, std::string_view members) {
-  text_ += name.character();
-  text_ += '{';
-  text_ += members;
-  text_ += '}';
+  text_.add(']');
 }
 
 json read_receipt_text(std::string_view text) {

@@ -4,10 +4,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+
+#include "store/model/text_writer.h"
 
 namespace conversed::model {
 
@@ -68,55 +71,71 @@ class ReceiptName {
 // is added.
 class ReceiptText {
  public:
-  ReceiptText() : text_(own_) { own_.reserve(usual_bytes); }
+  ReceiptText() : own_(std::in_place, usual_bytes), text_(*own_) {}
   ReceiptText(const ReceiptText&) = delete;
   ReceiptText& operator=(const ReceiptText&) = delete;
   ~ReceiptText() {
-    if (&text_ != &own_) text_ += end_;
+    if (!own_) text_.add(end_);
   }
 
   void add(ReceiptName name, std::string_view value) {
-    text_ += name.character();
+    text_.add(name.character());
     append(value);
   }
   void add(ReceiptName name, const char* value) { add(name, std::string_view(value)); }
-  void add(ReceiptName name, std::int64_t value);
+  void add(ReceiptName name, std::int64_t value) {
+    text_.add(name.character());
+    text_.add_number(value);
+  }
   void add(ReceiptName name, int value) { add(name, std::int64_t{value}); }
   void add(ReceiptName name, bool value) {
-    text_ += name.character();
-    text_ += value ? 't' : 'f';
+    text_.add(name.character());
+    text_.add(value ? 't' : 'f');
   }
   void add_json(ReceiptName name, std::string_view json) {
-    text_ += name.character();
+    text_.add(name.character());
     append_json(json);
   }
   void add_texts(ReceiptName name, std::span<const std::string> texts);
-  // An object of members that another ReceiptText wrote.
-  void add_object(ReceiptName name, std::string_view members);
+  // Members that another ReceiptText wrote.
+  void add_members(std::string_view members) { text_.add(members); }
   // An element of a list.
-  void add(std::int64_t value);
+  void add(std::int64_t value) {
+    text_.add_number(value);
+    text_.add(',');
+  }
 
   [[nodiscard]] ReceiptText object(ReceiptName name) { return inner(name, '{', '}'); }
   [[nodiscard]] ReceiptText list(ReceiptName name) { return inner(name, '[', ']'); }
   // An object as an element of a list.
   [[nodiscard]] ReceiptText object() { return {text_, '{', '}'}; }
+  // An object whose members `fill` adds. Without members there is no object either.
+  template <typename Fill>
+  void add_object(ReceiptName name, const Fill& fill) {
+    const auto before = text_.size();
+    text_.add(name.character());
+    text_.add('{');
+    const auto begin = text_.size();
+    fill(*this);
+    text_.size() == begin ? text_.cut(before) : text_.add('}');
+  }
 
-  [[nodiscard]] std::string finished() && { return std::move(own_); }
+  [[nodiscard]] std::string finished() && { return std::move(*own_).finished(); }
 
  private:
-  ReceiptText(std::string& text, char begin, char end) : text_(text), end_(end) { text_ += begin; }
+  ReceiptText(TextWriter& text, char begin, char end) : text_(text), end_(end) { text_.add(begin); }
 
   static constexpr std::size_t usual_bytes = 512;
 
   ReceiptText inner(ReceiptName name, char begin, char end) {
-    text_ += name.character();
+    text_.add(name.character());
     return {text_, begin, end};
   }
   void append(std::string_view value);
   void append_json(std::string_view json);
 
-  std::string own_;
-  std::string& text_;  // `own_`, or that of the outer object
+  std::optional<TextWriter> own_;  // of a step
+  TextWriter& text_;               // `own_`, or that of the outer object
   char end_ = '}';
 };
 

@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <string>
+#include <vector>
 
 #include "tests/support/fuzzing.h"
 
@@ -120,6 +124,77 @@ TEST(ParseJson, ShortTextsMeanWhatLongOnesDo) {
     }
     ASSERT_EQ(*read, *expected) << text;
     ASSERT_EQ(read->dump(), expected->dump()) << text;
+  }
+}
+
+// A text of these characters, which need no escape, an escape, or the care for bytes that are not
+// UTF-8.
+std::string any_text(std::mt19937& random) {
+  static const std::vector<std::string> pieces{"a",  " ", "~",    "\x7f", "\"",
+                                               "\\", "/", "\n",   "\x1f", std::string(1, '\0'),
+                                               "ü",  "😀", "\xff", "\xc3", "\x80"};
+  const bool is_simple = random() % 2 == 0;
+  std::string text;
+  for (auto left = random() % 30; left > 0; --left) text += pieces[random() % (is_simple ? 3 : 15)];
+  return text;
+}
+
+nlohmann::json any_value(std::mt19937& random, int depth) {
+  switch (random() % (depth > 4 ? 7U : 9U)) {
+    case 0:
+      return nullptr;
+    case 1:
+      return random() % 2 == 0;
+    case 2:
+      return static_cast<std::int64_t>(random()) - (std::int64_t{1} << 31);
+    case 3:
+      return std::numeric_limits<std::uint64_t>::max() - random() % 2;
+    case 4:
+      return std::numeric_limits<std::int64_t>::min() + static_cast<std::int64_t>(random() % 2);
+    case 5:
+      return static_cast<double>(random()) / 7 * (random() % 3 == 0 ? 1e300 : 1);
+    case 6:
+      return any_text(random);
+    case 7: {
+      auto list = nlohmann::json::array();
+      for (auto left = random() % 4; left > 0; --left) list.push_back(any_value(random, depth + 1));
+      return list;
+    }
+    default: {
+      auto object = nlohmann::json::object();
+      for (auto left = random() % 4; left > 0; --left) {
+        object[any_text(random)] = any_value(random, depth + 1);
+      }
+      return object;
+    }
+  }
+}
+
+TEST(JsonText, AnyValueIsWrittenAsNlohmannWritesIt) {
+  std::mt19937 random(11);
+  for (int i = 0; i < 20'000; ++i) {
+    const auto value = any_value(random, 0);
+    const auto written = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    EXPECT_EQ(json_text(value), written);
+    const auto text = any_text(random);
+    std::string quoted = "before ";
+    append_quoted(quoted, text);
+    EXPECT_EQ(quoted, "before " + json_text(nlohmann::json(text)));
+  }
+  EXPECT_EQ(json_text(nlohmann::json(std::numeric_limits<double>::infinity())), "null");
+}
+
+// Each character at each of the places of a group of eight.
+TEST(JsonText, AnyCharacterAtAnyPlaceIsWrittenAsNlohmannWritesIt) {
+  for (int c = 0; c < 256; ++c) {
+    for (std::size_t place = 0; place < 17; ++place) {
+      std::string text(17, 'x');
+      text[place] = static_cast<char>(c);
+      const nlohmann::json value(text);
+      EXPECT_EQ(json_text(value),
+                value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace))
+          << c << " at " << place;
+    }
   }
 }
 
