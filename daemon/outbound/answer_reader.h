@@ -15,7 +15,8 @@ namespace conversed::daemon {
 // keeps its address.
 class AnswerReader {
  public:
-  // Of headers, with those of interim answers (1xx) and trailers.
+  // Of all that is not body: headers, those of interim answers (1xx), trailers, and the framing of
+  // chunks. A body in chunks may have eight times its size besides.
   static constexpr std::size_t max_header_bytes = 64 * 1024;
 
   enum class Progress : std::uint8_t {
@@ -34,26 +35,26 @@ class AnswerReader {
 
   // Takes bytes of the connection. After another result than `need_more`, the next call is `begin`.
   [[nodiscard]] Progress feed(std::string_view bytes);
-  // The connection has ended. `need_more`: before the end of the answer.
+  // The connection has ended. `need_more`: no final answer has begun.
   [[nodiscard]] Progress close();
 
   // Whether a byte of an answer has come, interim answers included.
   [[nodiscard]] bool has_begun() const { return has_begun_; }
   // Of the final answer; 0 until its headers have come.
   [[nodiscard]] int status() const { return status_; }
-  // The header Retry-After of the final answer, at most its first 63 characters; or empty.
+  // The last header Retry-After of the final answer, at most its first 63 characters; or empty.
   [[nodiscard]] std::string_view retry_after() const { return retry_after_; }
   [[nodiscard]] std::string& body() { return body_; }
   // Of a complete answer: whether the connection serves another request (RFC 9112 §9.3). Bytes
-  // behind the answer belong to no request, so that they end the connection.
+  // behind the answer belong to no request, so they end the connection.
   [[nodiscard]] bool keeps_connection() const { return keeps_connection_; }
 
  private:
   static llhttp_settings_t callbacks();
   static AnswerReader& of(llhttp_t* parser) { return *static_cast<AnswerReader*>(parser->data); }
-  [[nodiscard]] int count_header(std::size_t bytes);
-  [[nodiscard]] int take_name(std::string_view part);
-  [[nodiscard]] int take_value(std::string_view part);
+  void take_name(std::string_view part);
+  void end_name();
+  void take_value(std::string_view part);
   [[nodiscard]] int take_body(std::string_view part);
   [[nodiscard]] int end_headers();
   [[nodiscard]] int end_answer();
@@ -61,7 +62,7 @@ class AnswerReader {
   llhttp_t parser_{};
   bool to_head_ = false;
   std::size_t max_body_bytes_ = 0;
-  std::size_t header_bytes_ = 0;
+  std::size_t fed_bytes_ = 0;
   bool has_begun_ = false;
   bool too_large_ = false;
   bool complete_ = false;
@@ -69,6 +70,7 @@ class AnswerReader {
   int status_ = 0;
   std::array<char, 12> name_{};  // of the current header, as far as it fits
   std::size_t name_size_ = 0;    // at most one more than fits
+  bool is_retry_after_ = false;  // the current value
   std::string retry_after_;
   std::string body_;
 };

@@ -1,11 +1,9 @@
 #include "daemon/outbound/http_client.h"
 
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <iterator>
 #include <utility>
 
@@ -23,7 +21,9 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr std::size_t min_kept_connections = 64;
 constexpr std::chrono::seconds max_idle_time{118};  // of a kept connection, as libcurl has it
 constexpr std::size_t max_pooled = 256;             // transfers that are kept for the next exchange
-constexpr std::size_t read_bytes = std::size_t{16} * 1024;
+constexpr std::size_t read_bytes = std::size_t{16} * 1024;  // a whole record of TLS
+constexpr int max_reads = 16;  // of a connection, before others have their turn
+constexpr std::size_t max_events = 128;
 constexpr std::chrono::seconds least_standstill{1};
 
 HttpOutcome failed(HttpError error) {
@@ -88,6 +88,7 @@ model::Result<void> HttpClient::start() {
   curl_multi_setopt(setup_->multi, CURLMOPT_TIMERDATA, this);
   max_idle_ = std::max(min_kept_connections, 2 * settings_.connections);
   received_.resize(read_bytes);
+  events_.resize(max_events);
   watch(wake_, EPOLLIN);
   stopping_.store(false);
   woken_ = SteadyClock::now();
@@ -161,9 +162,13 @@ void HttpClient::run() {
 }
 
 void HttpClient::run_once(Time until) {
-  for (auto& exchange : take_inbox()) begin(std::move(exchange));
-  wait_for_events(until);
+  auto exchanges = take_inbox();
+  // Idle connections that have ended, or have bytes that nobody asked for, serve none of them.
+  if (!exchanges.empty() && !idle_.empty()) handle_events(wait_for_events(Time::min()));
+  for (auto& exchange : exchanges) begin(std::move(exchange));
+  const auto count = wait_for_events(until);
   returning_ = true;
+  handle_events(count);
   take_over_connections();
   // After the events, so that an answer that arrived while the thread was busy does not time out.
   run_due_timer();
@@ -268,7 +273,7 @@ void HttpClient::receive(HttpTransfer& transfer) {
   using Progress = AnswerReader::Progress;
   const HttpConnection& connection = *transfer.connection();
   AnswerReader& reader = transfer.reader();
-  for (;;) {
+  for (int reads = 0; reads < max_reads; ++reads) {
     std::size_t count = 0;
     const auto received = connection.receive(received_, count);
     // A connection that takes no more of the request serves the answer that has come, and no other.
@@ -364,20 +369,22 @@ void HttpClient::run_due_timer() {
   curl_multi_socket_action(setup_->multi, CURL_SOCKET_TIMEOUT, 0, &running);
 }
 
-void HttpClient::wait_for_events(Time until) {
+// Returns how many events have come.
+std::size_t HttpClient::wait_for_events(Time until) {
   const auto now = SteadyClock::now();
   until = std::min({until, now + model::beat_interval, first_due_, timer_.value_or(Time::max())});
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(std::max(until, now) - now);
   const auto timeout_ms = static_cast<int>(left.count());
-  std::array<epoll_event, 128> events;
-  const int count = epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), timeout_ms);
+  const int count =
+      epoll_wait(epoll_, events_.data(), static_cast<int>(events_.size()), timeout_ms);
   const auto due =
       std::exchange(woken_, SteadyClock::now()) + std::chrono::milliseconds(timeout_ms);
   if (woken_ - due > least_standstill) standstill_ = {due, woken_};
-  for (int i = 0; i < count; ++i) {
-    const auto& event = events[static_cast<std::size_t>(i)];
-    handle(event.data.fd, event.events);
-  }
+  return static_cast<std::size_t>(std::max(count, 0));
+}
+
+void HttpClient::handle_events(std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) handle(events_[i].data.fd, events_[i].events);
 }
 
 void HttpClient::handle(int fd, std::uint32_t events) {

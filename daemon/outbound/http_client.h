@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/epoll.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -51,7 +53,7 @@ struct HttpOutcome {
   HttpError error = HttpError::none;
   int status = 0;                                   // of the answer; 0 without an answer
   std::string body;                                 // of the answer; empty on an error
-  std::optional<std::chrono::seconds> retry_after;  // the header's, not negative, unbounded
+  std::optional<std::chrono::seconds> retry_after;  // the header's, above zero, at most ten years
   std::chrono::microseconds took{};                 // from begin to end
 
   [[nodiscard]] bool success() const {
@@ -151,7 +153,8 @@ class HttpClient final : public Service {
   [[nodiscard]] std::unique_ptr<HttpConnection> take_idle(std::string_view origin);
   void drop_idle(const HttpConnection& connection);
   void drop_old_connections();
-  void wait_for_events(Time until);
+  [[nodiscard]] std::size_t wait_for_events(Time until);
+  void handle_events(std::size_t count);
   void handle(int fd, std::uint32_t events);
   void run_due_timer();
   void take_over_connections();
@@ -187,12 +190,13 @@ class HttpClient final : public Service {
   std::vector<std::unique_ptr<HttpTransfer>> pool_;
   std::vector<std::unique_ptr<HttpConnection>> idle_;  // the oldest first
   std::size_t max_idle_ = 0;
-  std::optional<Time> timer_;     // libcurl's
-  Time first_due_ = Time::max();  // no exchange is due before
-  Time woken_{};                  // the end of the last wait
-  Standstill standstill_{};       // the last long one
-  std::vector<Watched> sockets_;  // by descriptor
-  std::vector<char> received_;    // a read's bytes
+  std::optional<Time> timer_;        // libcurl's
+  Time first_due_ = Time::max();     // no exchange is due before
+  Time woken_{};                     // the end of the last wait
+  Standstill standstill_{};          // the last long one
+  std::vector<Watched> sockets_;     // by descriptor
+  std::vector<char> received_;       // a read's bytes
+  std::vector<epoll_event> events_;  // of the last wait
 };
 
 }  // namespace conversed::daemon

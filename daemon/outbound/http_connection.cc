@@ -73,7 +73,7 @@ bool HttpConnection::read_origin() {
   const std::unique_ptr<CURLU, void (*)(CURLU*)> url(curl_url(), curl_url_cleanup);
   if (!url || curl_url_set(url.get(), CURLUPART_URL, origin_.c_str(), 0) != CURLUE_OK) return false;
   host_ = part_of(url.get(), CURLUPART_HOST, 0);
-  host_field_ = part_of(url.get(), CURLUPART_HOST, CURLU_PUNYCODE);
+  host_field_ = host_;
   const auto port = part_of(url.get(), CURLUPART_PORT, CURLU_NO_DEFAULT_PORT);
   if (!port.empty()) host_field_.append(":").append(port);
   return !host_.empty();
@@ -82,8 +82,9 @@ bool HttpConnection::read_origin() {
 bool HttpConnection::take_over() {
   curl_socket_t active = CURL_SOCKET_BAD;
   if (curl_easy_getinfo(easy_, CURLINFO_ACTIVESOCKET, &active) != CURLE_OK) return false;
-  // libcurl closes connections of its cache that have ended or are old, unless they are in use. The
-  // first read puts this one in use. There is nothing to read yet.
+  // libcurl closes connections that have ended or are old, unless they are in use. The first read
+  // puts this one in use. There is nothing to read yet: an answer before the request has no
+  // exchange.
   char byte = 0;
   std::size_t count = 0;
   if (curl_easy_recv(easy_, &byte, 1, &count) != CURLE_AGAIN) return false;

@@ -27,8 +27,8 @@ struct HttpConnectionSetup {
 };
 
 // A connection to a server. libcurl resolves the name, connects and does TLS
-// (CURLOPT_CONNECT_ONLY); HTTP is not its part, since it would take most of the time of a delivery.
-// Only http_client.cc and http_transfer.* include this. One thread.
+// (CURLOPT_CONNECT_ONLY). libcurl does not speak HTTP here: that would take most of a delivery's
+// time. Only http_client.cc and http_transfer.* include this. One thread.
 class HttpConnection {
  public:
   using Policy = std::shared_ptr<const Egress>;
@@ -57,7 +57,7 @@ class HttpConnection {
   }
   // The value of the header Host (RFC 9110 §7.2), once `connect` has begun.
   [[nodiscard]] const std::string& host_field() const { return host_field_; }
-  // None until `take_over`: -1.
+  // -1 until `take_over`.
   [[nodiscard]] int socket() const { return socket_; }
   // The socket may be quiet although TLS holds bytes: read until `blocked`.
   [[nodiscard]] bool is_tls() const { return is_tls_; }

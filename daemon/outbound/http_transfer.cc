@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <ctime>
@@ -13,6 +14,7 @@
 namespace conversed::daemon {
 namespace {
 
+constexpr std::chrono::seconds most_retry_after = std::chrono::years(10);
 constexpr std::size_t max_kept_bytes = 64 * 1024;  // of a buffer, for the next exchange
 
 // Headers that frame the message or the connection. The client sets them itself.
@@ -50,12 +52,14 @@ std::optional<std::chrono::seconds> read_retry_after(std::string_view text) {
   if (text.empty()) return std::nullopt;
   std::int64_t seconds = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  if (error != std::errc() || end != text.data() + text.size()) {
+  if (error == std::errc::result_out_of_range && api::is_digit(text.front())) {
+    seconds = most_retry_after.count();
+  } else if (error != std::errc() || end != text.data() + text.size()) {
     const auto date = curl_getdate(std::string(text).c_str(), nullptr);
     seconds = date < 0 ? 0 : static_cast<std::int64_t>(date) - std::time(nullptr);
   }
   if (seconds <= 0) return std::nullopt;
-  return std::chrono::seconds(seconds);
+  return std::min(std::chrono::seconds(seconds), most_retry_after);
 }
 
 }  // namespace

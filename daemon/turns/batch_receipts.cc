@@ -165,7 +165,7 @@ void ReceiptNote::look_at_beginning() {
   beginning_ = std::move(beginning).finished();
 }
 
-// The members of a Turn's `recorded`. `call`: for which the execution waits; null: for none.
+// Adds the members of a Turn's `recorded`. `call`: for which the execution waits; null: for none.
 void ReceiptNote::add_recorded(ReceiptText& row, const model::PendingCall* call) const {
   if (draft_.profile.version > 0) row.add("profileVersion", draft_.profile.version);
   if (draft_.step.changes_profile) row.add("changesProfile", true);
@@ -310,7 +310,7 @@ void ReceiptNote::add_processed() {
     text.add("reason", short_text(commit.dead_letters.back().reason));
   }
   if (!step.ended.empty()) text.add("ended", step.ended);
-  text.add_object("recorded", [&](ReceiptText& row) { add_recorded(row, pending); });
+  text.add_object("recorded", [&](ReceiptText& recorded) { add_recorded(recorded, pending); });
   row->body = std::move(text).finished();
   add_runs(row->input_id);
   commit.receipts.push_back(*std::move(row));

@@ -59,14 +59,14 @@ class ReceiptBlocks {
  private:
   struct Entry {
     std::int64_t number = 0;  // of its event
-    std::size_t begin = 0;    // of its text in `text`, and its end
+    std::size_t begin = 0;    // where its text begins in `Entries::text`
     std::size_t end = 0;
   };
   struct Entries {
     model::TextWriter text{usual_bytes};
     std::vector<Entry> all;
   };
-  static constexpr std::size_t usual_bytes = 1024;
+  static constexpr std::size_t usual_bytes = std::size_t{16} * 1024;  // of a busy transaction
 
   static void write(Connection& connection, std::string_view sql, Entries& entries);
 

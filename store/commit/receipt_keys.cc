@@ -1,8 +1,10 @@
 #include "store/commit/receipt_keys.h"
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 
 #include "store/model/clock.h"
 #include "store/model/hex.h"
@@ -15,7 +17,7 @@ namespace {
 constexpr std::size_t key_digits = 32;
 constexpr std::size_t number_digits = 15;  // positive as a signed integer of 64 bits
 constexpr std::size_t time_digits = 12;    // model::new_trace_id
-constexpr std::int64_t most_ms =
+constexpr std::uint64_t most_ms =
     100'000'000'000'000;  // the year 5138; model::id_prefix has no later
 
 std::int64_t number_of(std::string_view digits) {
@@ -37,10 +39,13 @@ std::optional<std::int64_t> key_number(std::string_view digits) {
 }
 
 std::optional<EventRange> first_second(std::string_view trace_id) {
-  if (!is_key(trace_id)) return std::nullopt;
-  const auto began_ms = number_of(trace_id.substr(0, time_digits));
-  if (began_ms > most_ms) return std::nullopt;
-  const auto began_at = model::from_unix_ms(began_ms);
+  // Each event has a trace. The digits behind the time need no look: readers compare whole ids.
+  if (trace_id.size() != key_digits) return std::nullopt;
+  const char* const end = trace_id.data() + time_digits;
+  std::uint64_t began_ms = 0;
+  const auto read = std::from_chars(trace_id.data(), end, began_ms, 16);
+  if (read.ptr != end || began_ms > most_ms) return std::nullopt;
+  const auto began_at = model::from_unix_ms(static_cast<std::int64_t>(began_ms));
   return EventRange{model::id_number(began_at),
                     model::id_number(began_at + std::chrono::seconds(1))};
 }

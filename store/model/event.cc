@@ -41,13 +41,17 @@ std::optional<Claim> decode_claim(const nlohmann::json& value) {
   return kind ? std::optional(Claim{*kind, value.value("id", "")}) : std::nullopt;
 }
 
+void append_name(std::string& text, std::string_view name) {
+  text.append("\"").append(name).append("\":");
+}
+
 // Each event has it, so it is written without JSON values for its members.
 void append_origin(std::string& text, const Origin& origin) {
   char before = '{';
   const auto add = [&](std::string_view name, const std::string& value) {
     if (value.empty()) return;
     text += before;
-    text.append("\"").append(name).append("\":");
+    append_name(text, name);
     append_quoted(text, value);
     before = ',';
   };
@@ -173,7 +177,7 @@ std::string encode_value(const Event& event) {
   std::string text = "{\"v\":" + std::to_string(value_version) + R"(,"own":true,"at":)" +
                      std::to_string(to_unix_ms(event.accepted_at));
   const auto add = [&](std::string_view name, const nlohmann::json& value) {
-    text.append(",\"").append(name).append("\":");
+    append_name(text += ',', name);
     append_json(text, value);
   };
   if (event.origin != Origin()) {
@@ -181,7 +185,7 @@ std::string encode_value(const Event& event) {
     append_origin(text, event.origin);
   }
   const auto add_text = [&](std::string_view name, std::string_view value) {
-    text.append(",\"").append(name).append("\":");
+    append_name(text += ',', name);
     append_quoted(text, value);
   };
   if (!event.tracestate.empty()) add_text("tracestate", event.tracestate);

@@ -3,7 +3,6 @@
 #include <simdjson.h>
 
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -193,8 +192,8 @@ std::optional<Result<json>> parse_short(std::string_view text, Builder& builder)
 }
 
 // nlohmann's writer, kept by its thread: a new one allocates its indentation, an adapter and a text
-// that grows. It writes what needs care: numbers with fractions, and texts with escapes or bytes
-// that are not UTF-8.
+// that grows. It writes floats, binary and discarded values, and texts with escapes or bytes that
+// are not UTF-8.
 void write_with_care(TextWriter& out, const json& value) {
   struct Writer {
     std::string text;
@@ -210,42 +209,30 @@ void write_with_care(TextWriter& out, const json& value) {
 }
 
 // Whether the text is a JSON string as it is, between quotes: UTF-8 without control characters,
-// quotes and backslashes. Looks at eight bytes at once: a byte that is 0, or below ' ', borrows
-// when 1, or ' ', is subtracted from it.
+// quotes and backslashes.
 bool is_plain(std::string_view text) {
-  constexpr std::uint64_t each = 0x0101010101010101;
-  constexpr std::uint64_t high = each * 0x80;
-  std::uint64_t special = 0;
   std::uint64_t all = 0;
-  const auto look = [&](std::uint64_t eight) {
-    const auto quotes = eight ^ (each * '"');
-    const auto backslashes = eight ^ (each * '\\');
-    special |= ((eight - each * ' ') & ~eight) | ((quotes - each) & ~quotes) |
-               ((backslashes - each) & ~backslashes);
+  const bool needs_escape = any_byte(text, [&](std::uint64_t eight) {
     all |= eight;
-  };
-  auto rest = text;
-  for (; rest.size() >= sizeof each; rest.remove_prefix(sizeof each)) {
-    std::uint64_t eight = 0;
-    std::memcpy(&eight, rest.data(), sizeof eight);
-    look(eight);
-  }
-  std::uint64_t last = each * ' ';
-  rest.copy(reinterpret_cast<char*>(&last), rest.size());
-  look(last);
-  if ((special & high) != 0) return false;
-  return (all & high) == 0 || simdjson::validate_utf8(text.data(), text.size());
+    return bytes_below(eight, ' ') | bytes_below(eight ^ (each_byte * '"'), 1) |
+           bytes_below(eight ^ (each_byte * '\\'), 1);
+  });
+  if (needs_escape) return false;
+  return (all & high_bits) == 0 || simdjson::validate_utf8(text.data(), text.size());
 }
 
-void write_text(TextWriter& out, std::string_view text) {
-  if (!is_plain(text)) return write_with_care(out, json(text));
+void write_plain(TextWriter& out, std::string_view text) {
   out.add('"');
   out.add(text);
   out.add('"');
 }
 
-// nlohmann's writer looks at each character of a text, and calls its adapter for each piece.
-// Kept by: JsonText.AnyValueIsWrittenAsNlohmannWritesIt.
+void write_text(TextWriter& out, std::string_view text) {
+  is_plain(text) ? write_plain(out, text) : write_with_care(out, json(text));
+}
+
+// Writes the same bytes as nlohmann's writer, which looks at each character of a text, and calls
+// its adapter for each piece. Kept by: JsonText.AnyValueIsWrittenAsNlohmannWritesIt.
 void write(TextWriter& out, const json& value) {
   char before = '{';
   switch (value.type()) {
@@ -264,8 +251,10 @@ void write(TextWriter& out, const json& value) {
         write(out, element);
       }
       return out.add(before == '[' ? "[]" : "]");
-    case json::value_t::string:
-      return write_text(out, value.get_ref<const std::string&>());
+    case json::value_t::string: {
+      const auto& text = value.get_ref<const std::string&>();
+      return is_plain(text) ? write_plain(out, text) : write_with_care(out, value);
+    }
     case json::value_t::number_integer:
       return out.add_number(value.get_ref<const json::number_integer_t&>());
     case json::value_t::number_unsigned:
@@ -279,14 +268,11 @@ void write(TextWriter& out, const json& value) {
   }
 }
 
-// Calls `write_it` with the thread's writer, and appends the text.
-template <typename Write>
-void append_written(std::string& out, const Write& write_it) {
+// Empty. One for each thread, so that its room is kept.
+TextWriter& writer_of_thread() {
   thread_local TextWriter writer(usual_bytes);
-  writer.cut(0);
-  write_it(writer);
-  out += writer.view();
-  if (writer.size() > kept_bytes) writer = TextWriter(usual_bytes);
+  writer.clear(kept_bytes);
+  return writer;
 }
 
 }  // namespace
@@ -303,11 +289,15 @@ Result<json> parse_json(std::string_view text, std::size_t max_depth, std::size_
 }
 
 void append_json(std::string& out, const json& value) {
-  append_written(out, [&](TextWriter& writer) { write(writer, value); });
+  auto& writer = writer_of_thread();
+  write(writer, value);
+  out += writer.view();
 }
 
 void append_quoted(std::string& out, std::string_view text) {
-  append_written(out, [&](TextWriter& writer) { write_text(writer, text); });
+  auto& writer = writer_of_thread();
+  write_text(writer, text);
+  out += writer.view();
 }
 
 std::string json_text(const json& value) {

@@ -26,7 +26,7 @@ inline constexpr std::size_t max_json_memory = std::size_t{128} << 20;
 
 // The value as JSON on one line. Bytes that are not UTF-8 become U+FFFD.
 void append_json(std::string& out, const nlohmann::json& value);
-// The text as a JSON string, likewise. Makes no value.
+// The text as a JSON string, likewise. A text that needs no escape becomes no value first.
 void append_quoted(std::string& out, std::string_view text);
 [[nodiscard]] std::string json_text(const nlohmann::json& value);
 // For values with ordered members. `indent`: blanks per level; -1: on one line.

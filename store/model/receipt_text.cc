@@ -20,27 +20,28 @@ constexpr char end_of_text = '\x1f';
 constexpr std::size_t most_shared = '~' - ' ';
 constexpr int most_levels = 16;
 
-// Looks at eight characters at once: a byte below ' ' borrows when ' ' is subtracted, and a byte
-// above '~' has its high bit or gets it by adding 1.
 bool is_printable(std::string_view text) {
-  constexpr std::uint64_t each = 0x0101010101010101;
-  constexpr std::uint64_t high = each * 0x80;
-  for (; text.size() >= sizeof each; text.remove_prefix(sizeof each)) {
-    std::uint64_t eight = 0;
-    std::memcpy(&eight, text.data(), sizeof eight);
-    const auto low = (eight - each * ' ') & ~eight;
-    if (((low | (eight + each) | eight) & high) != 0) return false;
-  }
-  return std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; });
+  return !any_byte(text, [](std::uint64_t eight) {
+    const auto above_tilde = (eight + each_byte) | eight;
+    return bytes_below(eight, ' ') | above_tilde;
+  });
 }
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
+// How many characters the texts share at their beginning.
 std::size_t shared_by(std::string_view a, std::string_view b) {
   const auto end = std::min({a.size(), b.size(), most_shared});
   std::size_t shared = 0;
+  for (; shared + sizeof(std::uint64_t) <= end; shared += sizeof(std::uint64_t)) {
+    std::uint64_t of_a = 0;
+    std::uint64_t of_b = 0;
+    std::memcpy(&of_a, a.data() + shared, sizeof of_a);
+    std::memcpy(&of_b, b.data() + shared, sizeof of_b);
+    if (of_a != of_b) break;
+  }
   while (shared < end && a[shared] == b[shared]) ++shared;
   return shared;
 }
@@ -150,7 +151,11 @@ class Reader {
 }  // namespace
 
 void ReceiptText::append(std::string_view value) {
-  if (!is_printable(value)) return append_json(json_text(json(value)));
+  if (!is_printable(value)) {
+    std::string quoted;
+    append_quoted(quoted, value);
+    return append_json(quoted);
+  }
   text_.add('"');
   text_.add(value);
   text_.add(end_of_text);

@@ -109,7 +109,7 @@ class ReceiptText {
   [[nodiscard]] ReceiptText list(ReceiptName name) { return inner(name, '[', ']'); }
   // An object as an element of a list.
   [[nodiscard]] ReceiptText object() { return {text_, '{', '}'}; }
-  // An object whose members `fill` adds. Without members there is no object either.
+  // An object whose members `fill` adds. Writes nothing if it adds none.
   template <typename Fill>
   void add_object(ReceiptName name, const Fill& fill) {
     const auto before = text_.size();
@@ -120,7 +120,7 @@ class ReceiptText {
     text_.size() == begin ? text_.cut(before) : text_.add('}');
   }
 
-  [[nodiscard]] std::string finished() && { return std::move(*own_).finished(); }
+  [[nodiscard]] std::string finished() && { return own_->finished(); }
 
  private:
   ReceiptText(TextWriter& text, char begin, char end) : text_(text), end_(end) { text_.add(begin); }

@@ -82,8 +82,9 @@ bool is_http_url(std::string_view text) {
     const auto [rest, error] = std::from_chars(authority.data() + colon + 1, end, port);
     if (error != std::errc() || rest != end || port < 1 || port > 65535) return false;
   }
+  // Other names of hosts than ASCII are written in Punycode (RFC 3986 §2, RFC 3492).
   return std::all_of(text.begin(), text.end(), [](char c) {
-    return c > 0x20 && c != 0x7F && c != '"' && c != '<' && c != '>' && c != '\\';
+    return c > 0x20 && c < 0x7F && c != '"' && c != '<' && c != '>' && c != '\\';
   });
 }
 

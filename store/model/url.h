@@ -7,7 +7,7 @@
 // URLs that the daemon calls: of Nodes, webhooks, language models and the provisioning service.
 namespace conversed::model {
 
-// An absolute http or https URL with a host, without user information, blanks and control
+// An absolute http or https URL with a host, in ASCII, without user information, blanks and control
 // characters.
 [[nodiscard]] bool is_http_url(std::string_view text);
 

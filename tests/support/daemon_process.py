@@ -97,8 +97,8 @@ class Daemon:
 
     @contextlib.contextmanager
     def locked_store(self):
-        """Locks the store for writing, so that the daemon's writes fail. At the end waits until a running daemon writes again:
-        until then it refuses what would have to be written."""
+        """Locks the store for writing, so that the daemon's writes fail. Then waits until a running daemon is ready: until
+        then it refuses writes."""
         store = sqlite3.connect(self.folder / "data" / "store.db", isolation_level=None, timeout=60)
         with contextlib.closing(store):
             store.execute("PRAGMA wal_autocheckpoint=0")
@@ -107,7 +107,13 @@ class Daemon:
                 yield
             finally:
                 store.execute("ROLLBACK")
-        while self.is_running() and self.get_status(self.ports["admin"], "/readyz") != 200:
+        deadline = time.monotonic() + 60
+        while self.is_running():
+            with contextlib.suppress(OSError, http.client.HTTPException):  # a test may let it end meanwhile
+                if self.get_status(self.ports["admin"], "/readyz") == 200:
+                    return
+            if time.monotonic() > deadline:
+                raise Failed(f"the daemon did not write to its store again; read {self.log_path}")
             self.wait_end(0.02)
 
     def signal(self, number):

@@ -33,7 +33,7 @@ class HttpReceiver {
   };
   enum class Then : std::uint8_t {
     answer,
-    close,    // closes the connection without an answer, or behind `raw`
+    close,    // closes the connection without an answer, or after sending `raw`
     silence,  // never answers
   };
   struct Answer {

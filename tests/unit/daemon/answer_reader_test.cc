@@ -76,13 +76,20 @@ std::vector<Answer> answers() {
        {complete, 503, "", "17", true}},
       {ok + "Transfer-Encoding: chunked\r\n\r\n0\r\nRetry-After: 5\r\n\r\n",
        {complete, 200, "", "", true}},
+      // What servers should not send, and some do.
+      {ok + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
+       {complete, 200, "ok", "", false}},
+      {"HTTP/1.1 103 Early Hints\r\nConnection: close\r\n\r\n" + ok + "Content-Length: 0\r\n\r\n",
+       {complete, 200, "", "", true}},
+      {ok + "X-Odd: a\x01z\r\nContent-Length: 0\r\n\r\n", {complete, 200, "", "", true}},
+      {ok + "Retry-After: 1\r\nRetry-After: 2\r\nContent-Length: 0\r\n\r\n",
+       {complete, 200, "", "2", true}},
       // Errors, and ends before the end of the answer.
       {"", {need_more}},
       {"HTTP/1.1 100 Continue\r\n\r\n", {need_more}},
       {"SSH-2.0-OpenSSH_9.2\r\n", {malformed}},
       {ok + "Content-Length: -5\r\n\r\nhello", {malformed}},
       {ok + "Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello", {malformed}},
-      {ok + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", {malformed}},
       {ok + "Transfer-Encoding: chunked\r\n\r\nx\r\n", {malformed}},
       {ok + "Content-Length: 5\r\n\r\nhell", {malformed}},
       {ok + "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", {malformed}},
@@ -104,6 +111,22 @@ TEST(AnswerReaderTest, AnAnswerIsTheSameHoweverItIsSplit) {
     }
     EXPECT_EQ(told_by(single), told) << bytes;
   }
+}
+
+// All but the body has a limit, whatever it stands in.
+TEST(AnswerReaderTest, FramingWithoutEndIsTooLarge) {
+  const std::string chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+  const std::string many(AnswerReader::max_header_bytes, '0');
+  std::string lines;
+  while (lines.size() <= AnswerReader::max_header_bytes) lines += "\r\n";
+  for (const auto& bytes :
+       {chunked + "1;" + many, chunked + many, lines, "HTTP/1.1 200 " + many,
+        "HTTP/1.1 200 OK\r\nX:" + std::string(AnswerReader::max_header_bytes, ' ')}) {
+    EXPECT_EQ(told_by({bytes}).progress, Progress::too_large) << bytes.substr(0, 60);
+  }
+  std::string body;
+  for (std::size_t i = 0; i < max_body; ++i) body += "1;x=y\r\nz\r\n";
+  EXPECT_EQ(told_by({chunked + body + "0\r\n\r\n"}).body, std::string(max_body, 'z'));
 }
 
 TEST(AnswerReaderTest, AnAnswerToHeadHasNoBody) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "store/model/text_writer.h"
 #include "tests/support/fuzzing.h"
 
 namespace conversed::model {
@@ -135,7 +136,8 @@ std::string any_text(std::mt19937& random) {
                                                "ü",  "😀", "\xff", "\xc3", "\x80"};
   const bool is_simple = random() % 2 == 0;
   std::string text;
-  for (auto left = random() % 30; left > 0; --left) text += pieces[random() % (is_simple ? 3 : 15)];
+  for (auto left = random() % 30; left > 0; --left)
+    text += pieces[random() % (is_simple ? 3 : pieces.size())];
   return text;
 }
 
@@ -170,32 +172,61 @@ nlohmann::json any_value(std::mt19937& random, int depth) {
   }
 }
 
+std::string by_nlohmann(const nlohmann::json& value) {
+  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 TEST(JsonText, AnyValueIsWrittenAsNlohmannWritesIt) {
   std::mt19937 random(11);
   for (int i = 0; i < 20'000; ++i) {
     const auto value = any_value(random, 0);
-    const auto written = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-    EXPECT_EQ(json_text(value), written);
+    EXPECT_EQ(json_text(value), by_nlohmann(value));
     const auto text = any_text(random);
     std::string quoted = "before ";
     append_quoted(quoted, text);
-    EXPECT_EQ(quoted, "before " + json_text(nlohmann::json(text)));
+    EXPECT_EQ(quoted, "before " + by_nlohmann(text));
   }
-  EXPECT_EQ(json_text(nlohmann::json(std::numeric_limits<double>::infinity())), "null");
+  for (const auto& value :
+       {nlohmann::json(std::numeric_limits<double>::infinity()),
+        nlohmann::json(std::numeric_limits<double>::quiet_NaN()), nlohmann::json(-0.0),
+        nlohmann::json::binary({1, 2}), nlohmann::json(nlohmann::json::value_t::discarded)}) {
+    EXPECT_EQ(json_text(nlohmann::json({{"a", value}})), by_nlohmann({{"a", value}}));
+  }
+  EXPECT_EQ(json_text(nlohmann::json(std::string(100'000, 'x'))).size(), 100'002U);
+  EXPECT_EQ(json_text(nlohmann::json("short")), "\"short\"");
 }
 
-// Each character at each of the places of a group of eight.
 TEST(JsonText, AnyCharacterAtAnyPlaceIsWrittenAsNlohmannWritesIt) {
   for (int c = 0; c < 256; ++c) {
-    for (std::size_t place = 0; place < 17; ++place) {
-      std::string text(17, 'x');
-      text[place] = static_cast<char>(c);
-      const nlohmann::json value(text);
-      EXPECT_EQ(json_text(value),
-                value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace))
-          << c << " at " << place;
+    for (std::size_t size = 1; size <= 17; ++size) {
+      for (std::size_t place = 0; place < size; ++place) {
+        std::string text(size, 'x');
+        text[place] = static_cast<char>(c);
+        EXPECT_EQ(json_text(nlohmann::json(text)), by_nlohmann(text)) << c << " at " << place;
+      }
     }
   }
+}
+
+TEST(TextWriter, RoomGrowsAndIsKept) {
+  TextWriter writer(4);
+  EXPECT_EQ(writer.view(), "");
+  std::string expected;
+  for (int i = 0; i < 1000; ++i) {
+    writer.add('a');
+    writer.add_number(std::numeric_limits<std::int64_t>::min());
+    writer.add(std::string(static_cast<std::size_t>(i), 'b'));
+    expected += "a-9223372036854775808" + std::string(static_cast<std::size_t>(i), 'b');
+  }
+  EXPECT_EQ(writer.view(), expected);
+  writer.cut(1);
+  writer.add("bc");
+  EXPECT_EQ(writer.finished(), "abc");
+  EXPECT_EQ(writer.size(), 0U);
+  writer.add(std::string(100, 'x'));
+  writer.clear(10);
+  writer.add_number(7U);
+  EXPECT_EQ(writer.finished(), "7");
 }
 
 TEST(JsonText, ReplacesBytesThatAreNoUtf8) {
