@@ -66,7 +66,7 @@ class ReceiptBlocks {
     model::TextWriter text{usual_bytes};
     std::vector<Entry> all;
   };
-  static constexpr std::size_t usual_bytes = std::size_t{16} * 1024;  // of a busy transaction
+  static constexpr std::size_t usual_bytes = 2048;  // of a few events
 
   static void write(Connection& connection, std::string_view sql, Entries& entries);
 
