@@ -164,7 +164,15 @@ void HttpClient::run() {
 void HttpClient::run_once(Time until) {
   auto exchanges = take_inbox();
   // Idle connections that have ended, or have bytes that nobody asked for, serve none of them.
-  if (!exchanges.empty() && !idle_.empty()) handle_events(wait_for_events(Time::min()));
+  if (!exchanges.empty() && !idle_.empty()) {
+    if (const auto count = wait_for_events(Time::min()); count > 0) {
+      // One of the events may be a `wake`, and callbacks give the caller work: this call waits no
+      // more.
+      until = Time::min();
+      returning_ = true;
+      handle_events(count);
+    }
+  }
   for (auto& exchange : exchanges) begin(std::move(exchange));
   const auto count = wait_for_events(until);
   returning_ = true;
