@@ -67,11 +67,11 @@ void AnswerReader::begin(bool to_head, std::size_t max_body_bytes) {
 AnswerReader::Progress AnswerReader::feed(std::string_view bytes) {
   has_begun_ = has_begun_ || !bytes.empty();
   const auto error = llhttp_execute(&parser_, bytes.data(), bytes.size());
-  fed_bytes_ += bytes.size();
+  const char* const end = complete_ ? llhttp_get_error_pos(&parser_) : bytes.data() + bytes.size();
+  fed_bytes_ += static_cast<std::size_t>(end - bytes.data());
   if (fed_bytes_ > max_header_bytes + (1 + framing_a_byte) * body_.size()) too_large_ = true;
   if (too_large_) return Progress::too_large;
   if (complete_) {
-    const char* end = llhttp_get_error_pos(&parser_);
     keeps_connection_ = keeps_connection_ && end == bytes.data() + bytes.size();
     return Progress::complete;
   }
@@ -123,7 +123,11 @@ int AnswerReader::end_headers() {
 }
 
 int AnswerReader::end_answer() {
-  if (status_ == 0) return go_on;  // an interim answer
+  if (status_ == 0) {
+    // An interim answer. llhttp keeps its length if it announces the connection's end.
+    parser_.content_length = 0;
+    return go_on;
+  }
   complete_ = true;
   // Two lengths may be an attack (RFC 9112 §6.3).
   constexpr unsigned both = F_CONTENT_LENGTH | F_TRANSFER_ENCODING;

@@ -164,17 +164,11 @@ void HttpClient::run() {
 void HttpClient::run_once(Time until) {
   auto exchanges = take_inbox();
   // Idle connections that have ended, or have bytes that nobody asked for, serve none of them.
-  if (!exchanges.empty() && !idle_.empty()) {
-    if (const auto count = wait_for_events(Time::min()); count > 0) {
-      // One of the events may be a `wake`, and callbacks give the caller work: this call waits no
-      // more.
-      until = Time::min();
-      returning_ = true;
-      handle_events(count);
-    }
-  }
+  const bool has_news = !exchanges.empty() && !idle_.empty() && look_once();
+  const auto expected = active_.size() + exchanges.size();
   for (auto& exchange : exchanges) begin(std::move(exchange));
-  const auto count = wait_for_events(until);
+  // One of the events may have been a `wake`, and callbacks give the caller work.
+  const auto count = wait_for_events(has_news || active_.size() < expected ? Time::min() : until);
   returning_ = true;
   handle_events(count);
   take_over_connections();
@@ -184,6 +178,21 @@ void HttpClient::run_once(Time until) {
   end_due();
   drop_old_connections();
   returning_ = false;
+}
+
+// Handles the events that have come, without a wait. Returns whether there were any; then
+// `run_once` does not wait.
+bool HttpClient::look_once() {
+  auto left = active_.size() + idle_.size() + 1;  // descriptors, and `wake_`
+  bool found = false;
+  for (;;) {
+    const auto count = wait_for_events(Time::min());
+    found = found || count > 0;
+    returning_ = found;
+    handle_events(count);
+    if (count < events_.size() || left <= count) return found;
+    left -= count;
+  }
 }
 
 void HttpClient::wake() {
@@ -281,6 +290,7 @@ void HttpClient::receive(HttpTransfer& transfer) {
   using Progress = AnswerReader::Progress;
   const HttpConnection& connection = *transfer.connection();
   AnswerReader& reader = transfer.reader();
+  transfer.has_unread = false;
   for (int reads = 0; reads < max_reads; ++reads) {
     std::size_t count = 0;
     const auto received = connection.receive(received_, count);
@@ -306,6 +316,7 @@ void HttpClient::receive(HttpTransfer& transfer) {
     const bool is_empty = count < received_.size() && !connection.is_tls();
     if (is_empty && !transfer.has_stopped_sending()) return;
   }
+  transfer.has_unread = true;
 }
 
 // The connection has ended before the answer.
@@ -361,7 +372,8 @@ void HttpClient::end_due() {
   first_due_ = Time::max();
   std::vector<HttpTransfer*> late;
   for (const auto& transfer : active_) {
-    if (transfer->due() <= now) {
+    // An answer that has come gets one more turn.
+    if (transfer->due() <= now && !std::exchange(transfer->has_unread, false)) {
       late.push_back(transfer.get());
     } else {
       first_due_ = std::min(first_due_, transfer->due());

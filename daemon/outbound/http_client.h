@@ -155,6 +155,7 @@ class HttpClient final : public Service {
   void drop_old_connections();
   [[nodiscard]] std::size_t wait_for_events(Time until);
   void handle_events(std::size_t count);
+  [[nodiscard]] bool look_once();
   void handle(int fd, std::uint32_t events);
   void run_due_timer();
   void take_over_connections();

@@ -169,6 +169,7 @@ HttpClient::Callback HttpTransfer::release() {
   exchange_ = {};
   reader_.begin(false, 0);
   headers_in_.reset();
+  has_unread = false;
   return callback;
 }
 

@@ -40,6 +40,8 @@ class HttpTransfer {
   [[nodiscard]] bool has_stopped_sending() const { return has_stopped_sending_; }
 
   [[nodiscard]] AnswerReader& reader() { return reader_; }
+  // For HttpClient: the connection may have more bytes, which wait for its next turn.
+  bool has_unread = false;
   // To be called after each read: notes when the headers of the final answer came.
   void note_headers(Time now);
 

@@ -74,6 +74,8 @@ bool is_http_url(std::string_view text) {
   if (authority.empty() || authority.front() == ':') return false;
   // User information would be a secret in the clear; Connections are there for it.
   if (authority.find('@') != std::string_view::npos) return false;
+  // A host is written as it is, so that the header Host has it.
+  if (authority.front() != '[' && authority.find('%') != std::string_view::npos) return false;
   const auto bracket = authority.rfind(']');  // of an IPv6 address
   const auto colon = authority.find(':', bracket == std::string_view::npos ? 0 : bracket);
   if (colon != std::string_view::npos) {

@@ -81,6 +81,11 @@ std::vector<Answer> answers() {
        {complete, 200, "ok", "", false}},
       {"HTTP/1.1 103 Early Hints\r\nConnection: close\r\n\r\n" + ok + "Content-Length: 0\r\n\r\n",
        {complete, 200, "", "", true}},
+      {"HTTP/1.1 103 x\r\nConnection: close\r\nContent-Length: 5\r\n\r\n" + ok +
+           "Content-Length: 2\r\n\r\nok",
+       {complete, 200, "ok", "", true}},
+      {"HTTP/1.0 100 x\r\nContent-Length: 5\r\n\r\n" + ok + "Content-Length: 2\r\n\r\nok",
+       {complete, 200, "ok", "", true}},
       {ok + "X-Odd: a\x01z\r\nContent-Length: 0\r\n\r\n", {complete, 200, "", "", true}},
       {ok + "Retry-After: 1\r\nRetry-After: 2\r\nContent-Length: 0\r\n\r\n",
        {complete, 200, "", "2", true}},
