@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t max_retry_after = 63;
 constexpr std::size_t framing_a_byte = 8;  // of a body in chunks of one byte each, with some room
 
-// What llhttp's callbacks return.
+// Return values of llhttp's callbacks.
 constexpr int go_on = 0;
 constexpr int no_body = 1;  // of on_headers_complete, whatever the headers say (RFC 9112 §6.3)
 constexpr int give_up = -1;
@@ -56,7 +56,7 @@ void AnswerReader::begin(bool to_head, std::size_t max_body_bytes) {
   to_head_ = to_head;
   max_body_bytes_ = max_body_bytes;
   fed_bytes_ = 0;
-  has_begun_ = too_large_ = complete_ = keeps_connection_ = false;
+  too_large_ = complete_ = keeps_connection_ = false;
   status_ = 0;
   name_size_ = 0;
   is_retry_after_ = false;
@@ -65,7 +65,6 @@ void AnswerReader::begin(bool to_head, std::size_t max_body_bytes) {
 }
 
 AnswerReader::Progress AnswerReader::feed(std::string_view bytes) {
-  has_begun_ = has_begun_ || !bytes.empty();
   const auto error = llhttp_execute(&parser_, bytes.data(), bytes.size());
   const char* const end = complete_ ? llhttp_get_error_pos(&parser_) : bytes.data() + bytes.size();
   fed_bytes_ += static_cast<std::size_t>(end - bytes.data());

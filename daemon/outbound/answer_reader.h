@@ -39,7 +39,7 @@ class AnswerReader {
   [[nodiscard]] Progress close();
 
   // Whether a byte of an answer has come, interim answers included.
-  [[nodiscard]] bool has_begun() const { return has_begun_; }
+  [[nodiscard]] bool has_begun() const { return fed_bytes_ > 0; }
   // Of the final answer; 0 until its headers have come.
   [[nodiscard]] int status() const { return status_; }
   // The last header Retry-After of the final answer, at most its first 63 characters; or empty.
@@ -63,7 +63,6 @@ class AnswerReader {
   bool to_head_ = false;
   std::size_t max_body_bytes_ = 0;
   std::size_t fed_bytes_ = 0;
-  bool has_begun_ = false;
   bool too_large_ = false;
   bool complete_ = false;
   bool keeps_connection_ = false;

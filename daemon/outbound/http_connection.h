@@ -17,7 +17,7 @@ namespace conversed::daemon {
 
 class HttpTransfer;
 
-// What the connections of one HttpClient share.
+// Shared by the connections of one HttpClient.
 struct HttpConnectionSetup {
   CURLM* multi = nullptr;
   CURLSH* sessions = nullptr;                        // of TLS

@@ -67,7 +67,7 @@ class TextWriter {
   std::size_t first_room_;
 };
 
-// For looks at eight bytes at once: each byte is 1, or has its high bit alone.
+// Eight bytes of 0x01, and eight bytes of 0x80.
 inline constexpr std::uint64_t each_byte = 0x0101010101010101;
 inline constexpr std::uint64_t high_bits = each_byte * 0x80;
 

@@ -15,7 +15,7 @@ using Progress = AnswerReader::Progress;
 
 constexpr std::size_t max_body = 1000;
 
-// What a reader tells of an answer that comes in these pieces, and then the connection's end.
+// The result of a reader. It gets the answer in pieces; then the connection ends.
 struct Told {
   Progress progress = Progress::need_more;
   int status = 0;
@@ -76,7 +76,7 @@ std::vector<Answer> answers() {
        {complete, 503, "", "17", true}},
       {ok + "Transfer-Encoding: chunked\r\n\r\n0\r\nRetry-After: 5\r\n\r\n",
        {complete, 200, "", "", true}},
-      // What servers should not send, and some do.
+      // Some servers break the standard in these ways.
       {ok + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
        {complete, 200, "ok", "", false}},
       {"HTTP/1.1 103 Early Hints\r\nConnection: close\r\n\r\n" + ok + "Content-Length: 0\r\n\r\n",
