@@ -261,7 +261,7 @@ struct CommitterSettings {
 class Committer {
  public:
   // `commit` is the submitted one without context, flow state, execution, and the texts and data of
-  // follow-ups. The first steps of its receipts are packed.
+  // follow-ups.
   using Done = std::function<void(Outcome, const SessionCommit& commit)>;
   using Work = std::function<model::Result<void>(Writer&)>;
   using WriteDone = std::function<void(model::Result<void>)>;

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "store/commit/receipt_keys.h"
+#include "store/commit/stored_steps.h"
 #include "store/model/ids.h"
 
 namespace conversed::store {
@@ -42,6 +43,56 @@ std::string_view next_word(std::string_view& text) {
   const auto word = text.substr(0, text.find(separator));
   text.remove_prefix(std::min(text.size(), word.size() + 1));
   return word;
+}
+
+// The part of a receipt's entry that no block compresses.
+std::string_view head_of(std::string_view entry) {
+  auto rest = entry;
+  next_word(rest);
+  next_word(rest);
+  return entry.substr(0, entry.size() - rest.size());
+}
+
+// Compresses a block of receipts if that makes it shorter.
+std::string packed_block(std::string block) {
+  if (block.size() <= most_plain_step) return block;
+  std::string heads;
+  std::string rests;
+  rests.reserve(block.size());
+  each_entry(block, [&](std::string_view entry) {
+    const auto head = head_of(entry);
+    heads.append(1, begin_of_entry).append(head);
+    rests.append(1, begin_of_entry).append(entry.substr(head.size()));
+  });
+  const auto stored = packed(std::move(rests));
+  return is_packed(stored) ? heads + stored : block;
+}
+
+// The entries of a stored block of receipts, each with its rest. If a packed text is damaged, its
+// entries have none.
+std::string unpacked_block(std::string stored) {
+  if (stored.find(packed_mark) == std::string::npos) return stored;
+  std::string block;
+  std::vector<std::string_view> heads;  // without their rests
+  const auto add = [&](std::string_view head, std::string_view rest) {
+    block.append(1, begin_of_entry).append(head).append(rest);
+  };
+  each_entry(stored, [&](std::string_view entry) {
+    const auto head = head_of(entry);
+    const auto rest = entry.substr(head.size());
+    if (!rest.empty() && !is_packed(rest)) return add(head, rest);
+    heads.push_back(head);
+    if (rest.empty()) return;
+    const auto rests = unpacked(std::string(rest)).value_or("");
+    auto next = heads.begin();
+    each_entry(rests, [&](std::string_view each) {
+      if (next != heads.end()) add(*next++, each);
+    });
+    while (next != heads.end()) add(*next++, {});
+    heads.clear();
+  });
+  for (const auto head : heads) add(head, {});
+  return block;
 }
 
 ReceiptBegin begin_in(std::string_view entry) {
@@ -82,7 +133,7 @@ struct Block {
   std::string steps;
 };
 
-// The blocks with entries of the event.
+// The blocks with receipts of the event, unpacked.
 std::vector<Block> read_blocks(Connection& connection, std::string_view event_id) {
   std::vector<Block> blocks;
   if (!model::is_id(event_id)) return blocks;
@@ -90,7 +141,8 @@ std::vector<Block> read_blocks(Connection& connection, std::string_view event_id
   const auto beginning = beginning_of(event_id);
   connection.rows(
       [&](std::int64_t n, std::string steps) {
-        if (steps.find(beginning) != std::string::npos) blocks.push_back({n, std::move(steps)});
+        if (steps.find(beginning) == std::string::npos) return;
+        blocks.push_back({n, unpacked_block(std::move(steps))});
       },
       sql_of_blocks, range.from, range.to);
   return blocks;
@@ -117,7 +169,8 @@ void cut_out(Connection& connection, const Block& block, std::string_view event_
   if (kept.empty()) {
     connection.run_row("DELETE FROM receipts WHERE n = :n", block.n);
   } else {
-    connection.run_row("UPDATE receipts SET steps = :s WHERE n = :n", kept, block.n);
+    connection.run_row("UPDATE receipts SET steps = :s WHERE n = :n", packed_block(std::move(kept)),
+                       block.n);
   }
 }
 
@@ -155,7 +208,8 @@ void ReceiptBlocks::add(const PlainDelivery& delivery) {
   delivered_.all.push_back({model::id_number(delivery.input_id), begin, text.size()});
 }
 
-void ReceiptBlocks::write(Connection& connection, std::string_view sql, Entries& entries) {
+void ReceiptBlocks::write(Connection& connection, std::string_view sql, Stored stored,
+                          Entries& entries) {
   auto& all = entries.all;
   std::ranges::stable_sort(all, {}, &Entry::number);
   for (auto next = all.begin(); next != all.end();) {
@@ -169,7 +223,7 @@ void ReceiptBlocks::write(Connection& connection, std::string_view sql, Entries&
       last = next->number;
       block += entries.text.view().substr(next->begin, next->end - next->begin);
     }
-    connection.run_row(sql, first, block);
+    connection.run_row(sql, first, stored(std::move(block)));
   }
   all.clear();
   entries.text.cut(0);
@@ -179,11 +233,12 @@ void ReceiptBlocks::flush(Connection& connection) {
   write(connection,
         "INSERT INTO receipts (n, steps) VALUES (:n, :s)"
         " ON CONFLICT (n) DO UPDATE SET steps = receipts.steps || excluded.steps",
-        begun_);
-  write(connection,
-        "INSERT INTO plain_deliveries (n, steps) VALUES (:n, :s)"
-        " ON CONFLICT (n) DO UPDATE SET steps = plain_deliveries.steps || excluded.steps",
-        delivered_);
+        packed_block, begun_);
+  write(
+      connection,
+      "INSERT INTO plain_deliveries (n, steps) VALUES (:n, :s)"
+      " ON CONFLICT (n) DO UPDATE SET steps = plain_deliveries.steps || excluded.steps",
+      [](std::string block) { return block; }, delivered_);
   for (const auto& [number, event_id] : numbers_) {
     connection.run_row(
         "INSERT INTO receipt_numbers (number, event_id) VALUES (:n, :e)"
@@ -231,15 +286,16 @@ std::optional<std::string> remove_receipt(Connection& connection, const std::str
   return std::move(found->previous);
 }
 
-std::vector<ReceiptBegin> receipts_in(std::string_view block) {
+std::vector<ReceiptBegin> receipts_in(std::string block) {
   std::vector<ReceiptBegin> receipts;
-  each_entry(block, [&](std::string_view entry) { receipts.push_back(begin_in(entry)); });
+  each_entry(unpacked_block(std::move(block)),
+             [&](std::string_view entry) { receipts.push_back(begin_in(entry)); });
   return receipts;
 }
 
-std::int64_t remove_block(Connection& connection, std::int64_t n, std::string_view block,
+std::int64_t remove_block(Connection& connection, std::int64_t n, std::string block,
                           std::string_view first_kept) {
-  auto receipts = receipts_in(block);
+  auto receipts = receipts_in(std::move(block));
   const auto all = receipts.size();
   std::erase_if(receipts, [&](const auto& begin) { return begin.previous >= first_kept; });
   const bool stays = receipts.size() < all;

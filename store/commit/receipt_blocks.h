@@ -18,8 +18,13 @@
 // row for each receipt, with an index of ids, and one for each delivery would cost an event 25,000
 // instructions of SQLite.
 //
-//   receipt  = GS event SP session SP written-at SP trace SP previous *(SP number) RS step
+//   receipt  = GS event SP session SP rest
+//   rest     = written-at SP trace SP previous *(SP number) RS step
 //   delivery = GS event SP seq SP at SP microseconds SP status
+//
+// The receipts of a transaction are alike, so those of a large block are compressed together: the
+// last one of them has the rests of all, each behind a GS, as a packed text
+// (store/commit/stored_steps.h) in place of its rest. The others have none.
 //
 // A transaction sorts its entries by model::id_number of their events, and writes a block for up to
 // twenty of them. The block has the number of its first event, and that of its last is at most
@@ -43,7 +48,7 @@ struct ReceiptBegin {
   std::string previous;
   // In `receipt_numbers`: of its trace and its Idempotency-Key (store/commit/receipt_keys.h).
   std::vector<std::int64_t> numbers;
-  std::string step;  // packed, perhaps
+  std::string step;  // empty: its block is damaged
 };
 
 // The entries of one transaction. One thread.
@@ -68,7 +73,8 @@ class ReceiptBlocks {
   };
   static constexpr std::size_t usual_bytes = 2048;  // of a few events
 
-  static void write(Connection& connection, std::string_view sql, Entries& entries);
+  using Stored = std::string (*)(std::string block);
+  static void write(Connection& connection, std::string_view sql, Stored stored, Entries& entries);
 
   Entries begun_;
   Entries delivered_;
@@ -88,12 +94,12 @@ class ReceiptBlocks {
 std::optional<std::string> remove_receipt(Connection& connection, const std::string& event_id,
                                           std::int64_t session);
 
-// The receipts that begin in the block.
-[[nodiscard]] std::vector<ReceiptBegin> receipts_in(std::string_view block);
-// Deletes the receipts that begin in a block, with all their rows; returns how many. A receipt that
-// links to an event from `first_kept` on stays: a repeat of a request may have an id that is a day
-// older than its place in the chain.
-std::int64_t remove_block(Connection& connection, std::int64_t n, std::string_view block,
+// The receipts that begin in the stored block.
+[[nodiscard]] std::vector<ReceiptBegin> receipts_in(std::string block);
+// Deletes the receipts that begin in a stored block, with all their rows; returns how many. A
+// receipt that links to an event from `first_kept` on stays: a repeat of a request may have an id
+// that is a day older than its place in the chain.
+std::int64_t remove_block(Connection& connection, std::int64_t n, std::string block,
                           std::string_view first_kept);
 
 // The place of an event's blocks, for statements: `n >= :from AND n <= :to`.
@@ -102,8 +108,8 @@ struct BlockRange {
   std::int64_t to = 0;
 };
 [[nodiscard]] BlockRange blocks_of(std::string_view event_id);
-// A pattern of LIKE for the block in which an event's receipt begins. `?` stands for the event's
-// id. With a session, only a receipt of that session counts.
+// A pattern of LIKE for the stored block in which an event's receipt begins. `?` stands for the
+// event's id. With a session, only a receipt of that session counts.
 [[nodiscard]] std::string pattern_of_receipt(std::optional<std::int64_t> session);
 
 // For this folder, store/conversation, and their tests.

@@ -315,9 +315,6 @@ EncodedCommit encode(SessionCommit commit) {
                                   {"data", std::move(follow_up.data)},
                                   {"plan", model::to_json(follow_up.plan)}})));
   }
-  for (auto& row : commit.receipts) {
-    if (row.first) row.body = packed(std::move(row.body));
-  }
   commit.after.context = nullptr;
   commit.after.flow_state = nullptr;
   commit.after.execution.reset();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <new>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -17,8 +18,17 @@ namespace {
 
 constexpr int level = 1;
 constexpr std::size_t most_bytes = 1024 * 1024;  // of a text
-constexpr char packed_mark = '~';                // no step and no JSON begins with it
 constexpr char begin_of_later_step = '\x1e';     // no step has it
+
+// One for each thread: a new one would allocate its tables again.
+ZSTD_CCtx* compressor() {
+  struct Free {
+    void operator()(ZSTD_CCtx* context) const { ZSTD_freeCCtx(context); }
+  };
+  thread_local const std::unique_ptr<ZSTD_CCtx, Free> own(ZSTD_createCCtx());
+  if (own == nullptr) throw std::bad_alloc();
+  return own.get();
+}
 
 std::optional<std::string> decompressed(const std::string& frame) {
   const auto size = ZSTD_getFrameContentSize(frame.data(), frame.size());
@@ -50,7 +60,8 @@ std::int64_t time_of(const nlohmann::json& step, const char* name) {
 std::string packed(std::string text, std::size_t most_plain) {
   if (text.size() <= most_plain || text.size() > most_bytes) return text;
   std::string frame(ZSTD_compressBound(text.size()), '\0');
-  const auto size = ZSTD_compress(frame.data(), frame.size(), text.data(), text.size(), level);
+  const auto size =
+      ZSTD_compressCCtx(compressor(), frame.data(), frame.size(), text.data(), text.size(), level);
   if (ZSTD_isError(size) != 0) throw std::bad_alloc();  // the buffer is large enough
   frame.resize(size);
   auto stored = packed_mark + text::encode_base64(frame, text::Base64::standard);
@@ -58,14 +69,13 @@ std::string packed(std::string text, std::size_t most_plain) {
 }
 
 std::optional<std::string> unpacked(std::string stored) {
-  if (!stored.starts_with(packed_mark)) return stored;
+  if (!is_packed(stored)) return stored;
   const auto frame = text::decode_base64(stored.substr(1), text::Base64::standard);
   return frame ? decompressed(*frame) : std::nullopt;
 }
 
-std::optional<nlohmann::json> read_first_step(std::string stored) {
-  const auto text = unpacked(std::move(stored));
-  return text ? read_step(*text) : std::nullopt;
+std::optional<nlohmann::json> read_first_step(std::string_view stored) {
+  return read_step(stored);
 }
 
 std::string later_step(std::string_view step, model::Timestamp written_at) {

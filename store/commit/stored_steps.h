@@ -15,14 +15,18 @@ namespace conversed::store {
 
 // Compresses a text of more than `most_plain` bytes by Zstandard (RFC 8878), in base64 behind `~`,
 // since the SQL for both databases has texts and integers only. A text above 1 MiB, or one that
-// would become no shorter, stays as it is.
+// would become no shorter, stays as it is. No text that is packed begins with `~`.
 inline constexpr std::size_t most_plain_step = 800;
+inline constexpr char packed_mark = '~';
+[[nodiscard]] constexpr bool is_packed(std::string_view stored) {
+  return stored.starts_with(packed_mark);
+}
 [[nodiscard]] std::string packed(std::string text, std::size_t most_plain = most_plain_step);
 // None: it is damaged.
 [[nodiscard]] std::optional<std::string> unpacked(std::string stored);
 
-// Reads the packed first step. None: it is damaged.
-[[nodiscard]] std::optional<nlohmann::json> read_first_step(std::string stored);
+// Reads a first step. None: it is damaged.
+[[nodiscard]] std::optional<nlohmann::json> read_first_step(std::string_view stored);
 
 // A later step, to be appended to the others. Its member `w` is the time in ms. A step without the
 // member `at` has taken the `us` before that time; `read_later_steps` adds `at`.

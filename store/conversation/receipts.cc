@@ -63,13 +63,13 @@ std::vector<std::string> events_of_trace(Connection& connection, const std::stri
   std::vector<ReceiptBegin> begins;
   if (const auto range = first_second(trace_id)) {
     connection.rows(
-        [&](const std::string& block) {
-          for (auto& begin : receipts_in(block)) {
+        [&](std::int64_t, std::string block) {
+          for (auto& begin : receipts_in(std::move(block))) {
             if (begin.trace_id == trace_id) begins.push_back(std::move(begin));
           }
           return begins.size() < most_looked_at;
         },
-        sql_of_traced_blocks, range->from - block_span, range->to, "% " + trace_id + " %");
+        sql_of_blocks, range->from - block_span, range->to - 1);
   }
   if (const auto number = key_number(trace_id)) {
     for (auto& begin : numbered(connection, *number)) {
@@ -100,8 +100,8 @@ void read_outputs(Connection& connection, std::int64_t session, Receipt& receipt
   }
 }
 
-nlohmann::json first_step(std::string stored) {
-  auto step = read_first_step(std::move(stored));
+nlohmann::json first_step(std::string_view stored) {
+  auto step = read_first_step(stored);
   if (!step) throw DamagedData("a receipt's first step is damaged");
   return *std::move(step);
 }
@@ -163,7 +163,7 @@ Result<Receipt> Receipts::get(const std::string& input_id) const {
     receipt.input_id = input_id;
     receipt.trace_id = std::move(begin.trace_id);
     receipt.previous = std::move(begin.previous);
-    receipt.rows.push_back({1, begin.written_at, first_step(std::move(begin.step))});
+    receipt.rows.push_back({1, begin.written_at, first_step(begin.step)});
     for (auto& step : later_steps(connection, input_id)) {
       const auto then = written_at(step);
       step.erase("w");
@@ -198,7 +198,7 @@ Result<std::vector<Receipts::NewestRow>> Receipts::newest(const std::string& pro
       auto steps = read_later_steps(later);
       if (!steps) throw DamagedData("a receipt's later steps are damaged");
       if (characters > most_newest_characters || rows.size() + 1 + steps->size() > limit) break;
-      rows.push_back({id, first_step(std::move(found->step))});
+      rows.push_back({id, first_step(found->step)});
       for (auto& step : *steps) rows.push_back({id, std::move(step)});
     }
     return rows;
@@ -220,11 +220,12 @@ Result<std::int64_t> Receipts::prune(model::Timestamp before, std::size_t limit)
     const auto most = static_cast<std::int64_t>(limit);
     // A block whose receipts all stay removes nothing.
     for (std::int64_t blocks = 0; blocks < 4 * most && removed < most; ++blocks) {
-      const auto block = writer.connection().row<std::int64_t, std::string>(sql_of_next_old_block,
-                                                                            behind, first_number);
+      auto block = writer.connection().row<std::int64_t, std::string>(sql_of_next_old_block, behind,
+                                                                      first_number);
       if (!block) break;
       behind = std::get<0>(*block);
-      removed += remove_block(writer.connection(), behind, std::get<1>(*block), first_kept);
+      removed +=
+          remove_block(writer.connection(), behind, std::move(std::get<1>(*block)), first_kept);
     }
     return std::max(removed, deliveries);
   });

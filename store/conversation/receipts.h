@@ -52,8 +52,8 @@ struct Receipt {
 // step that did not become durable. It is written once and read only when asked. It has some
 // hundred bytes (store/model/receipt_text.h), and within bounds the data of an input and the answer
 // of a call, for replays (daemon/turns/batch_receipts.cc). It does not repeat the contents of other
-// tables, such as outputs and dead letters. The thread that submits the commit compresses a large
-// first step (store/commit/stored_steps.h).
+// tables, such as outputs and dead letters. First steps are compressed together
+// (store/commit/receipt_blocks.h).
 //
 // A receipt is found by the event's id. Ids begin with the time, so receipts are appended, several
 // to a row (store/commit/receipt_blocks.h). Turns that continue an execution, calls, and the other

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "store/commit/receipt_keys.h"
+#include "store/commit/row_writes.h"
 #include "tests/support/receipt_step.h"
 #include "tests/unit/store/fixture.h"
 
@@ -113,6 +114,149 @@ TEST_F(ReceiptBlocksTest, FindsTheDeliveriesOfLaterTransactions) {
                                                                            {"at", ended - 2},
                                                                            {"w", ended}}}));
   });
+}
+
+// A step that is unlike others, of so many bytes.
+std::string step_of(const std::string& id, std::size_t bytes) {
+  auto step = "step of " + id + ' ';
+  while (step.size() < bytes) step += id;
+  return step;
+}
+
+class PackedBlocksTest : public ReceiptBlocksTest {
+ protected:
+  // Writes receipts of one transaction, in which each event has a session of its own, from 1 on.
+  void write_long(const std::vector<std::string>& ids, std::size_t bytes = 400) {
+    run([&](Connection& connection) {
+      ReceiptBlocks blocks;
+      std::int64_t session = 0;
+      for (const auto& id : ids) {
+        blocks.begin({.input_id = id,
+                      .first = NewReceiptRow::First{.trace_id = std::string(32, 'e'),
+                                                    .key = "",
+                                                    .previous = "before-" + id.substr(23)},
+                      .body = step_of(id, bytes)},
+                     ++session, clock_.now());
+      }
+      blocks.flush(connection);
+    });
+  }
+  std::vector<std::string> ids(int count) const {
+    std::vector<std::string> all;
+    for (int n = 0; n < count; ++n) {
+      all.push_back(
+          id_at(std::chrono::milliseconds(n), std::string(1, static_cast<char>('a' + n))));
+    }
+    return all;
+  }
+  std::string stored() {
+    std::string all;
+    run([&](Connection& connection) {
+      all.clear();
+      connection.rows([&](const std::string& steps) { all += steps; },
+                      "SELECT steps FROM receipts ORDER BY n");
+    });
+    return all;
+  }
+  void expect_all(const std::vector<std::string>& ids, std::size_t bytes = 400) {
+    for (std::size_t n = 0; n < ids.size(); ++n) {
+      const auto receipt = found(ids[n]);
+      ASSERT_TRUE(receipt) << ids[n];
+      EXPECT_EQ(receipt->session, n + 1);
+      EXPECT_EQ(receipt->written_at, clock_.now());
+      EXPECT_EQ(receipt->trace_id, std::string(32, 'e'));
+      EXPECT_EQ(receipt->previous, "before-" + ids[n].substr(23));
+      EXPECT_EQ(receipt->step, step_of(ids[n], bytes));
+    }
+  }
+};
+
+TEST_F(PackedBlocksTest, ReceiptsOfALargeBlockAreCompressedTogether) {
+  const auto all = ids(10);
+  write_long(all);
+  EXPECT_EQ(blocks(), 1);
+  EXPECT_LT(stored().size(), 2'000U) << stored();
+  EXPECT_EQ(stored().find("step of"), std::string::npos);
+  expect_all(all);
+}
+
+// `later_steps` has steps of events with a receipt only.
+TEST_F(PackedBlocksTest, LaterStepFindsItsReceipt) {
+  const auto all = ids(10);
+  write_long(all);
+  const auto later = tests::receipt_step({{"what", "call"}});
+  const auto steps = [&](const std::string& id) {
+    std::int64_t count = 0;
+    run([&](Connection& connection) {
+      add_to_receipt(connection, {.input_id = id, .body = later}, 3, clock_.now());
+      count = connection.number("SELECT COUNT(*) FROM later_steps WHERE event_id = :e", id);
+    });
+    return count;
+  };
+  EXPECT_EQ(steps(all[2]), 1);
+  EXPECT_EQ(steps(all[3]), 0) << "the receipt of another session";
+  EXPECT_EQ(steps(id_at(2ms, "z")), 0);
+}
+
+TEST_F(PackedBlocksTest, ErasureCutsOneReceiptOut) {
+  const auto all = ids(10);
+  write_long(all);
+  run([&](Connection& connection) {
+    EXPECT_FALSE(remove_receipt(connection, all[4], 4)) << "of another session";
+    EXPECT_EQ(remove_receipt(connection, all[4], 5), "before-e");
+  });
+  EXPECT_FALSE(found(all[4]));
+  EXPECT_EQ(stored().find(all[4]), std::string::npos);
+  for (const auto& id : all) EXPECT_EQ(found(id).has_value(), id != all[4]);
+  EXPECT_LT(stored().size(), 2'000U) << "the others are still compressed";
+}
+
+// Transactions add to each other's blocks, small ones and large ones.
+TEST_F(PackedBlocksTest, PartsOfABlockStayReadable) {
+  const auto first = id_at(0ms, "x");
+  write({first});
+  const auto all = ids(10);
+  write_long(all);
+  const auto second = id_at(0ms, "y");
+  write({second});
+  EXPECT_EQ(blocks(), 1);
+  expect_all(all);
+  EXPECT_EQ(found(first)->step, "step of " + first);
+  EXPECT_EQ(found(second)->step, "step of " + second);
+  run([&](Connection& connection) { EXPECT_TRUE(remove_receipt(connection, first, 7)); });
+  EXPECT_FALSE(found(first));
+  expect_all(all);
+  EXPECT_EQ(found(second)->session, 7);
+}
+
+TEST_F(PackedBlocksTest, BlockOfMoreThanAMebibyteStaysAsItIs) {
+  const auto all = ids(10);
+  write_long(all, 110'000);
+  EXPECT_GT(stored().size(), 1'100'000U);
+  expect_all(all, 110'000);
+}
+
+TEST_F(PackedBlocksTest, DamagedBlockCanBeErasedAndPruned) {
+  const auto all = ids(10);
+  const auto damaged = [&](const std::string& change) {
+    write_long(all);
+    run([&](Connection& connection) { connection.run("UPDATE receipts SET steps = " + change); });
+    for (std::size_t n = 0; n < all.size(); ++n) {
+      const auto receipt = found(all[n]);
+      ASSERT_TRUE(receipt) << change;
+      EXPECT_EQ(receipt->session, n + 1);
+      EXPECT_EQ(receipt->step, "");
+    }
+    EXPECT_EQ(store_->receipts().get(all[2]).error().code, model::Errc::internal);
+    run([&](Connection& connection) { EXPECT_TRUE(remove_receipt(connection, all[2], 3)); });
+    EXPECT_FALSE(found(all[2]));
+    EXPECT_TRUE(found(all[3]));
+    EXPECT_EQ(store_->receipts().prune(clock_.now() + 1s, 10).value(), 9);
+    EXPECT_EQ(blocks(), 0);
+  };
+  damaged("REPLACE(steps, '~KLUv', '~KLUx')");
+  damaged("substr(steps, 1, length(steps) - 40)");
+  damaged("REPLACE(steps, '~', '')");
 }
 
 // Chance makes equal numbers. All events begin at once if their clock stands still.
