@@ -137,7 +137,7 @@ constexpr Key table[] = {
             "The log of events. embedded needs no other program; kafka is for clusters."),
     setting(CONVERSED_FIELD(queue.partitions), Range{1, 1024},
             "Partitions of a new log, embedded or Kafka's topic of events. An existing log keeps "
-            "its number."),
+            "its number. All sessions of a user are in one partition."),
     setting(
         CONVERSED_FIELD(queue.kafka.bootstrap_servers), host_and_port,
         "Brokers for the first connection, which name all others. Required by the kafka driver."),

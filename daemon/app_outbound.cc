@@ -154,7 +154,7 @@ HousekeeperSettings OutboundParts::tidying(const OutboundPorts& ports) const {
       return queue::is_finished(ranges, at);
     };
   };
-  tidying.forget_keys = [this](const std::vector<model::KeyRange>& sessions) {
+  tidying.forget_keys = [this](const model::KeyRange& sessions) {
     return ground.log->forget_keys(sessions);
   };
   if (ports.mine) {

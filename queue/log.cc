@@ -41,8 +41,14 @@ std::string place_of(const Position& at) {
 
 }  // namespace
 
+std::string_view routing_part(std::string_view key) {
+  const auto first = key.find(model::SessionKey::separator);
+  if (first == std::string_view::npos) return key;
+  return key.substr(0, key.find(model::SessionKey::separator, first + 1));
+}
+
 std::int32_t partition_of(std::string_view key, std::int32_t partitions) {
-  return static_cast<std::int32_t>(murmur2(key) & 0x7fffffffU) % partitions;
+  return static_cast<std::int32_t>(murmur2(routing_part(key)) & 0x7fffffffU) % partitions;
 }
 
 std::int64_t lag_of(std::span<const PartitionRange> ranges) {

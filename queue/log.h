@@ -50,8 +50,14 @@ struct Appended {
 };
 using AppendCallback = std::function<void(Result<Appended>)>;
 
-// The partition of a key, 0 to partitions - 1, by murmur2 as Kafka's clients compute it. So
-// drivers, and other programs that write to the same topic, agree. `partitions` is above 0.
+// The part of a key that chooses the partition: all up to the second U+001F, or the whole key if it
+// has fewer. Of a session's key (model::SessionKey) it is project and user, so all sessions of a
+// user share a partition.
+[[nodiscard]] std::string_view routing_part(std::string_view key);
+
+// The partition of a key, 0 to partitions - 1, by murmur2 of its routing part, as Kafka's clients
+// compute it. So drivers, and other programs that write to the same topic, agree. `partitions` is
+// above 0.
 [[nodiscard]] std::int32_t partition_of(std::string_view key, std::int32_t partitions);
 
 // Whether `a` is after `b`. Positions of different epochs or partitions have no order: the error
@@ -170,17 +176,17 @@ class Log {
   // driver notices by itself when it works again. Cheap.
   [[nodiscard]] virtual Result<void> health() = 0;
 
-  // The number of records with keys in these ranges at or above the committed position of their
+  // The number of records with keys in this range at or above the committed position of their
   // partition. Reads all such records once. `not_supported` by drivers that can't search.
-  [[nodiscard]] virtual Result<std::int64_t> unfinished(std::span<const KeyRange> keys) {
+  [[nodiscard]] virtual Result<std::int64_t> unfinished(const KeyRange& keys) {
     (void)keys;
     return model::fail(Errc::not_supported, "this log's records can't be searched");
   }
 
-  // Frees the Idempotency-Keys of records with a key in one of the ranges, durably. Does nothing if
+  // Frees the Idempotency-Keys of records with a key in the range, durably. Does nothing if
   // the driver keeps no Idempotency-Keys. Their bytes are in the file until `purge`. Error:
   // `unavailable`.
-  [[nodiscard]] virtual Result<void> forget_keys(const std::vector<KeyRange>& /*of*/) { return {}; }
+  [[nodiscard]] virtual Result<void> forget_keys(const KeyRange& /*of*/) { return {}; }
 
   // Removes all bytes of finished records, and waits for it. Appends go on meanwhile. Errors:
   // `not_supported` by drivers whose servers decide when to delete records; `conflict` while

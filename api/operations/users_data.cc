@@ -13,6 +13,7 @@
 #include "api/replies.h"
 #include "api/representation/input.h"
 #include "queue/log.h"
+#include "store/model/key_range.h"
 #include "store/store.h"
 
 namespace conversed::api {
@@ -69,9 +70,7 @@ Result<void> cancel_jobs(SessionServices& services, const store::UserOfProject& 
 
 // An accepted event that has not run yet would store new data after the erasure.
 Result<void> check_nothing_waits(SessionServices& services, const store::UserOfProject& user) {
-  auto ranges = services.store.user_data().key_ranges(user);
-  if (!ranges) return model::fail(store_error(ranges.error()));
-  auto waiting = services.log.unfinished(*ranges);
+  auto waiting = services.log.unfinished(model::keys_of_user(user.project_id, user.user_id));
   if (!waiting && waiting.error().code == Errc::not_supported) return {};
   if (!waiting)
     return model::fail(Errc::unavailable, "the queue can't be searched; try again later");
@@ -95,7 +94,7 @@ Result<store::UserData::Erased> erase_from_store(SessionServices& services,
     // The store has no outputs of the session left to deliver.
     if (services.deliver) services.deliver(key);
   };
-  const auto forget_keys = [&](const std::vector<model::KeyRange>& sessions) {
+  const auto forget_keys = [&](const model::KeyRange& sessions) {
     return services.log.forget_keys(sessions);
   };
   auto erased = services.store.user_data().erase(
@@ -184,10 +183,9 @@ Description describe_export_data() {
       .summary = "Export the stored data of a user",
       .parameters = {page_limit(),
                      query_parameter("userId", "The user.", conversation_name(), Need::required),
-                     query_parameter(
-                         "after", "`next` of the page before.",
-                         text_like("^(0\\.|[1-7]\\.(0|[1-9][0-9]{0,17})|([89]|10)\\.[a-z0-9]{24})"
-                                   "\\.[A-Za-z0-9_-]{0,64}$")),
+                     query_parameter("after", "`next` of the page before.",
+                                     text_like("^((0|[89]|10)\\.|[1-7]\\.(0|[1-9][0-9]{0,17}))"
+                                               "\\.[A-Za-z0-9_-]{0,64}$")),
                      project_parameter()},
       .answers = {json_answer("A page of the data; empty for an unknown user.",
                               named("UserDataPage", page))},

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <vector>
 
 #include "daemon/service/service.h"
 #include "daemon/service/service_thread.h"
@@ -35,7 +34,7 @@ struct HousekeeperSettings {
   // records are finished.
   std::function<model::Result<store::Sessions::Finished>()> finished{};
   // Frees Idempotency-Keys of sessions in the log. May be empty.
-  std::function<model::Result<void>(const std::vector<model::KeyRange>&)> forget_keys{};
+  std::function<model::Result<void>(const model::KeyRange&)> forget_keys{};
   // In a cluster: whether this daemon makes the round. Empty: it always does.
   std::function<bool()> mine{};
 };

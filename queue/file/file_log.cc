@@ -252,7 +252,7 @@ Result<std::vector<LogRecord>> FileLog::read(std::span<const Position> at) {
   return read_records(state_, at);
 }
 
-Result<std::int64_t> FileLog::unfinished(std::span<const KeyRange> keys) {
+Result<std::int64_t> FileLog::unfinished(const KeyRange& keys) {
   return count_unfinished(state_, keys);
 }
 
@@ -292,11 +292,11 @@ Result<void> FileLog::rewind(const std::vector<std::int64_t>& to) {
 }
 
 // Works by slices of the log. Appends are written between two slices.
-Result<void> FileLog::forget_keys(const std::vector<KeyRange>& of) {
+Result<void> FileLog::forget_keys(const KeyRange& of) {
   const auto meant = [&](const Frame& frame) {
     if (frame.kind != FrameKind::key) return false;
     const auto key = key_in(frame.payload);
-    return key && contains(of, key->record_key);
+    return key && of.contains(key->record_key);
   };
   Place at;
   Place until;
@@ -306,7 +306,7 @@ Result<void> FileLog::forget_keys(const std::vector<KeyRange>& of) {
                 until = durable_.end;
                 return {};
               }).get();
-  if (!done || of.empty()) return done;
+  if (!done) return done;
   return in_steps([&] { return erase_slice(state_, at, until, Erase::mark, meant); });
 }
 

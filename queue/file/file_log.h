@@ -83,8 +83,8 @@ class FileLog final : public Log, public KeyedAppend {
   [[nodiscard]] Result<std::vector<PartitionRange>> ranges() override { return state_.ranges(); }
   [[nodiscard]] Result<std::int64_t> new_epoch(std::int64_t above) override;
   [[nodiscard]] Result<void> health() override;
-  [[nodiscard]] Result<std::int64_t> unfinished(std::span<const KeyRange> keys) override;
-  [[nodiscard]] Result<void> forget_keys(const std::vector<KeyRange>& of) override;
+  [[nodiscard]] Result<std::int64_t> unfinished(const KeyRange& keys) override;
+  [[nodiscard]] Result<void> forget_keys(const KeyRange& of) override;
   // Overwrites finished records and spare files, by slices. Appends are written between two slices.
   [[nodiscard]] Result<void> purge() override;
   void stop() override;

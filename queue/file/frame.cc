@@ -89,11 +89,6 @@ bool is_kind(std::uint32_t kind) {
 
 }  // namespace
 
-bool contains(std::span<const KeyRange> ranges, std::string_view key) {
-  return std::ranges::any_of(
-      ranges, [key](const KeyRange& range) { return key >= range.from && key < range.to; });
-}
-
 void BatchWriter::begin(std::uint64_t segment, std::uint32_t before) {
   bytes_.clear();
   segment_ = segment;

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,8 +49,6 @@ inline constexpr std::int64_t max_offset = std::int64_t{1} << 62;
 [[nodiscard]] constexpr std::uint64_t frame_bytes(std::uint64_t payload) {
   return frame_head_bytes + (payload + 7) / 8 * 8;
 }
-
-[[nodiscard]] bool contains(std::span<const KeyRange> ranges, std::string_view key);
 
 // A place in the log: the number of a segment, and a byte in it.
 struct Place {

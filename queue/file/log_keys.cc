@@ -28,11 +28,11 @@ Result<std::optional<KeptKey>> LogKeys::find(const std::string& scope, const std
   return kept_.find_kept(scope, key, now);
 }
 
-void LogKeys::forget(const std::vector<KeyRange>& of) {
+void LogKeys::forget(const KeyRange& of) {
   const std::lock_guard lock(mutex_);
   std::erase_if(keys_, [&](const auto& placed) {
     const KeptKey& key = placed.second;
-    if (!contains(of, key.record_key)) return false;
+    if (!of.contains(key.record_key)) return false;
     places_.erase({key.scope, key.key});
     return true;
   });

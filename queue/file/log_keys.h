@@ -7,7 +7,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "queue/file/frame.h"
 
@@ -36,7 +35,7 @@ class LogKeys : public std::enable_shared_from_this<LogKeys> {
   [[nodiscard]] Result<std::optional<KeptKey>> find(const std::string& scope,
                                                     const std::string& key,
                                                     model::Timestamp now) const;
-  void forget(const std::vector<KeyRange>& of);  // for the log's thread
+  void forget(const KeyRange& of);  // for the log's thread
 
   [[nodiscard]] std::size_t size() const;
   // The place of the oldest key, or `end` without keys.

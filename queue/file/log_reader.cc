@@ -106,14 +106,14 @@ Result<std::vector<LogRecord>> read_records(const LogState& log, std::span<const
   return records;
 }
 
-Result<std::int64_t> count_unfinished(const LogState& log, std::span<const KeyRange> keys) {
+Result<std::int64_t> count_unfinished(const LogState& log, const KeyRange& keys) {
   std::int64_t count = 0;
   const auto ranges = log.ranges();
   const auto waits = [&](const Position& at) {
     return at.offset >= ranges[static_cast<std::size_t>(at.partition)].committed;
   };
   const auto meant = [&](const LogRecord& record) {
-    count += contains(keys, record.record.key) ? 1 : 0;
+    count += keys.contains(record.record.key) ? 1 : 0;
     return true;
   };
   for (const Piece& piece : log.pieces()) {

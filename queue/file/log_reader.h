@@ -20,7 +20,6 @@ namespace conversed::queue {
                                                           std::span<const Position> at);
 
 // As Log::unfinished.
-[[nodiscard]] Result<std::int64_t> count_unfinished(const LogState& log,
-                                                    std::span<const KeyRange> keys);
+[[nodiscard]] Result<std::int64_t> count_unfinished(const LogState& log, const KeyRange& keys);
 
 }  // namespace conversed::queue

@@ -262,7 +262,7 @@ void KafkaLog::append(Record record, AppendCallback done) {
   }();
   producer_->send({.topic = names_.records.c_str(),
                    .partition = partition,
-                   .key = std::move(record.key),
+                   .key = std::string(routing_part(record.key)),
                    .value = std::move(record.value),
                    .headers = std::move(headers)},
                   [this, least, done = std::move(done)](Result<KafkaPlace> placed) {

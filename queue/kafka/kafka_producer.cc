@@ -44,7 +44,8 @@ KafkaProducer::KafkaProducer(const KafkaLogSettings& settings, Trouble trouble)
 
 // Records are sent in the order in which senders get the lock.
 void KafkaProducer::send(KafkaOutgoing record, KafkaPlaced done, Bound bound) {
-  const std::size_t bytes = record.key.size() + record.value.size();
+  std::size_t bytes = record.key.size() + record.value.size();
+  for (const auto& [name, value] : record.headers) bytes += name.size() + value.size();
   auto waiting = std::make_unique<Waiting>(Waiting{std::move(record), std::move(done), 0, bytes});
   const auto accepted = [&]() -> Result<void> {
     const std::lock_guard lock(mutex_);

@@ -3,6 +3,8 @@
 #include <optional>
 #include <string_view>
 
+#include "store/model/event.h"
+
 namespace conversed::queue {
 namespace {
 
@@ -31,10 +33,13 @@ std::string bytes(const void* data, std::size_t size) {
 }  // namespace
 
 KafkaHeaderList kafka_headers_of(const Record& record) {
-  return {{"v", std::string(format_version)},
-          {"id", record.id},
-          {"type", record.type},
-          {"trace", record.trace_id}};
+  KafkaHeaderList headers{{"v", std::string(format_version)},
+                          {"id", record.id},
+                          {"type", record.type},
+                          {"trace", record.trace_id}};
+  const auto routed = routing_part(record.key).size();
+  if (routed < record.key.size()) headers.emplace_back("session", record.key.substr(routed + 1));
+  return headers;
 }
 
 Result<Record> read_kafka_record(const rd_kafka_message_t& message) {
@@ -48,7 +53,15 @@ Result<Record> read_kafka_record(const rd_kafka_message_t& message) {
   if (!id) return unreadable("It has no header id.");
   auto type = header(headers, "type");
   if (!type) return unreadable("It has no header type.");
-  return Record{bytes(message.key, message.key_len), std::move(*id), std::move(*type),
+  auto key = bytes(message.key, message.key_len);
+  if (routing_part(key) != key) {
+    return unreadable("Its key has more parts than the project's id and the user's.");
+  }
+  if (const auto session = header(headers, "session")) {
+    key += model::SessionKey::separator;
+    key += *session;
+  }
+  return Record{std::move(key), std::move(*id), std::move(*type),
                 header(headers, "trace").value_or(""), bytes(message.payload, message.len)};
 }
 

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "store/assets/project_removal.h"
-#include "store/model/key_range.h"
 #include "store/model/names.h"
 #include "store/model/session.h"
 #include "store/sql/read.h"
@@ -35,14 +34,6 @@ constexpr model::Names<Kind, 8> kinds{{{{Kind::endpoint, "endpoint"},
 const Part* find_id(const std::vector<Part>& list, const std::string& id) {
   const auto found = std::ranges::find(list, id, &Part::id);
   return found == list.end() ? nullptr : &*found;
-}
-
-model::KeyRange keys_of_endpoint(const std::string& project_id, const std::string& endpoint_id) {
-  auto from = model::SessionKey{project_id, endpoint_id, "", ""}.encode();
-  from.pop_back();  // the separator behind the user
-  auto to = from;
-  ++to.back();
-  return {std::move(from), std::move(to)};
 }
 
 using Names = std::set<std::string_view>;
@@ -287,11 +278,10 @@ class Search {
         connection_.number("SELECT COUNT(*) FROM (SELECT 1 FROM deliveries WHERE endpoint_id = :e"
                            " LIMIT :l) AS counted",
                            endpoint.id, most_counted));
-    const auto keys = keys_of_endpoint(parts_.project_id, endpoint.id);
     add(Kind::schedules,
-        connection_.number("SELECT COUNT(*) FROM (SELECT 1 FROM schedules WHERE key >= :f"
-                           " AND key < :t LIMIT :l) AS counted",
-                           keys.from, keys.to, most_counted));
+        connection_.number("SELECT COUNT(*) FROM (SELECT 1 FROM schedules WHERE endpoint_id = :e"
+                           " LIMIT :l) AS counted",
+                           endpoint.id, most_counted));
   }
 
   Connection& connection_;

@@ -45,53 +45,81 @@ std::string_view next_word(std::string_view& text) {
   return word;
 }
 
-// The part of a receipt's entry that no block compresses.
-std::string_view head_of(std::string_view entry) {
-  auto rest = entry;
-  next_word(rest);
-  next_word(rest);
-  return entry.substr(0, entry.size() - rest.size());
+// Where the step of a receipt's entry begins.
+std::size_t step_in(std::string_view entry) {
+  return std::min(entry.size(), entry.find(begin_of_step) + 1);
 }
 
-// Compresses a block of receipts if that makes it shorter.
+// Consecutive entries of a block, whose steps are compressed together.
+class Part {
+ public:
+  void add(std::string_view entry) {
+    const auto step = step_in(entry);
+    plain_.append(1, begin_of_entry).append(entry);
+    heads_.append(1, begin_of_entry).append(entry.substr(0, step));
+    steps_.append(1, begin_of_step).append(entry.substr(step));
+  }
+  [[nodiscard]] bool is_full() const { return steps_.size() >= most_part_bytes; }
+  // Moves the entries to `block`, compressed if that makes them shorter.
+  void move_to(std::string& block) {
+    const auto stored = packed(std::move(steps_));
+    is_packed(stored) ? block.append(heads_).append(stored) : block.append(plain_);
+    *this = {};
+  }
+
+ private:
+  std::string plain_;
+  std::string heads_;
+  std::string steps_;
+};
+
 std::string packed_block(std::string block) {
   if (block.size() <= most_plain_step) return block;
-  std::string heads;
-  std::string rests;
-  rests.reserve(block.size());
+  std::string stored;
+  Part part;
   each_entry(block, [&](std::string_view entry) {
-    const auto head = head_of(entry);
-    heads.append(1, begin_of_entry).append(head);
-    rests.append(1, begin_of_entry).append(entry.substr(head.size()));
+    part.add(entry);
+    if (part.is_full()) part.move_to(stored);
   });
-  const auto stored = packed(std::move(rests));
-  return is_packed(stored) ? heads + stored : block;
+  part.move_to(stored);
+  return stored;
 }
 
-// The entries of a stored block of receipts, each with its rest. If a packed text is damaged, its
-// entries have none.
+// The steps of a packed text. None of them if it is damaged, or has another number of steps.
+std::vector<std::string_view> steps_of(std::string_view text, std::size_t count) {
+  std::vector<std::string_view> steps;
+  while (!text.empty()) {
+    text.remove_prefix(1);
+    steps.push_back(text.substr(0, text.find(begin_of_step)));
+    text.remove_prefix(steps.back().size());
+  }
+  if (steps.size() != count) steps.assign(count, {});
+  return steps;
+}
+
+// The entries of a stored block of receipts, each with its step, or without a damaged one.
 std::string unpacked_block(std::string stored) {
   if (stored.find(packed_mark) == std::string::npos) return stored;
   std::string block;
-  std::vector<std::string_view> heads;  // without their rests
-  const auto add = [&](std::string_view head, std::string_view rest) {
-    block.append(1, begin_of_entry).append(head).append(rest);
+  std::vector<std::string_view> heads;  // of the part, whose steps come with its last entry
+  const auto end_part = [&](std::string_view steps) {
+    const auto all = steps_of(steps, heads.size());
+    for (std::size_t at = 0; at < heads.size(); ++at) {
+      block.append(1, begin_of_entry).append(heads[at]).append(all[at]);
+    }
+    heads.clear();
   };
   each_entry(stored, [&](std::string_view entry) {
-    const auto head = head_of(entry);
-    const auto rest = entry.substr(head.size());
-    if (!rest.empty() && !is_packed(rest)) return add(head, rest);
-    heads.push_back(head);
-    if (rest.empty()) return;
-    const auto rests = unpacked(std::string(rest)).value_or("");
-    auto next = heads.begin();
-    each_entry(rests, [&](std::string_view each) {
-      if (next != heads.end()) add(*next++, each);
-    });
-    while (next != heads.end()) add(*next++, {});
-    heads.clear();
+    const auto step = entry.substr(step_in(entry));
+    if (step.empty() || is_packed(step)) {
+      heads.push_back(entry.substr(0, step_in(entry)));
+      if (is_packed(step)) end_part(unpacked(std::string(step)).value_or(""));
+    } else {
+      end_part("");
+      block.append(1, begin_of_entry).append(entry);
+    }
   });
-  for (const auto head : heads) add(head, {});
+  end_part("");
   return block;
 }
 

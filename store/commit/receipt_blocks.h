@@ -18,13 +18,13 @@
 // row for each receipt, with an index of ids, and one for each delivery would cost an event 25,000
 // instructions of SQLite.
 //
-//   receipt  = GS event SP session SP rest
-//   rest     = written-at SP trace SP previous *(SP number) RS step
+//   receipt  = GS event SP session SP written-at SP trace SP previous *(SP number) RS step
 //   delivery = GS event SP seq SP at SP microseconds SP status
 //
-// The receipts of a transaction are alike, so those of a large block are compressed together: the
-// last one of them has the rests of all, each behind a GS, as a packed text
-// (store/commit/stored_steps.h) in place of its rest. The others have none.
+// The steps of a transaction are alike, so those of a large block are compressed together, in parts
+// of some `most_part_bytes`. The last receipt of a part has the steps of all, each behind an RS, as
+// a packed text (store/commit/stored_steps.h) in place of its step; the others have none. Damage in
+// it hides no receipt, and breaks no chain.
 //
 // A transaction sorts its entries by model::id_number of their events, and writes a block for up to
 // twenty of them. The block has the number of its first event, and that of its last is at most
@@ -37,6 +37,7 @@ namespace conversed::store {
 
 // 16 ms, in the numbers of ids.
 inline constexpr std::int64_t block_span = 16LL * 36 * 36 * 36;
+inline constexpr std::size_t most_part_bytes = 65'536;
 
 // The first step of an event, and what finds it. Times, sessions and ids are those of the table's
 // readers: store/conversation/receipts.h.
@@ -48,7 +49,7 @@ struct ReceiptBegin {
   std::string previous;
   // In `receipt_numbers`: of its trace and its Idempotency-Key (store/commit/receipt_keys.h).
   std::vector<std::int64_t> numbers;
-  std::string step;  // empty: its block is damaged
+  std::string step;  // empty: it is damaged
 };
 
 // The entries of one transaction. One thread.
@@ -115,6 +116,9 @@ struct BlockRange {
 // For this folder, store/conversation, and their tests.
 inline constexpr std::string_view sql_of_blocks =
     "SELECT n, steps FROM receipts WHERE n >= :f AND n <= :t ORDER BY n";
+// The blocks that the pattern of LIKE fits.
+inline constexpr std::string_view sql_of_fitting_blocks =
+    "SELECT steps FROM receipts WHERE n >= :f AND n < :t AND steps LIKE :p ORDER BY n";
 inline constexpr std::string_view sql_of_plain_deliveries =
     "SELECT steps FROM plain_deliveries WHERE n >= :f AND n <= :t ORDER BY n";
 

@@ -39,13 +39,6 @@ std::optional<std::string> decompressed(const std::string& frame) {
   return text;
 }
 
-// None: the step is damaged. Each step has the member `what`.
-std::optional<nlohmann::json> read_step(std::string_view text) {
-  auto step = model::read_receipt_text(text);
-  const bool is_step = step.is_object() && step.contains("what") && step["what"].is_string();
-  return is_step ? std::optional(std::move(step)) : std::nullopt;
-}
-
 // A time or duration of the step. A number that no step can have counts as 0.
 std::int64_t time_of(const nlohmann::json& step, const char* name) {
   constexpr std::int64_t most = std::int64_t{1} << 53;
@@ -74,8 +67,10 @@ std::optional<std::string> unpacked(std::string stored) {
   return frame ? decompressed(*frame) : std::nullopt;
 }
 
-std::optional<nlohmann::json> read_first_step(std::string_view stored) {
-  return read_step(stored);
+std::optional<nlohmann::json> read_step(std::string_view text) {
+  auto step = model::read_receipt_text(text);
+  const bool is_step = step.is_object() && step.contains("what") && step["what"].is_string();
+  return is_step ? std::optional(std::move(step)) : std::nullopt;
 }
 
 std::string later_step(std::string_view step, model::Timestamp written_at) {

@@ -25,8 +25,8 @@ inline constexpr char packed_mark = '~';
 // None: it is damaged.
 [[nodiscard]] std::optional<std::string> unpacked(std::string stored);
 
-// Reads a first step. None: it is damaged.
-[[nodiscard]] std::optional<nlohmann::json> read_first_step(std::string_view stored);
+// Reads a step, whose member `what` is a text. None: it is damaged.
+[[nodiscard]] std::optional<nlohmann::json> read_step(std::string_view text);
 
 // A later step, to be appended to the others. Its member `w` is the time in ms. A step without the
 // member `at` has taken the `us` before that time; `read_later_steps` adds `at`.

@@ -95,27 +95,26 @@ void note_in_receipt(Writer& writer, const DeadLetter& letter, std::string_view 
 // The condition whose parameters `with_filter` binds.
 constexpr const char* filter_condition =
     "(:w = '' OR state = :x) AND (:r = '' OR reason = :y) AND (:f = '' OR flow = :g)"
-    " AND (:v = 0 OR flow_version = :z) AND (:d = '' OR node = :b)"
-    " AND (:k = '' OR (key >= :h AND key < :j)) AND created_at >= :c AND created_at < :u";
+    " AND (:v = 0 OR flow_version = :z) AND (:d = '' OR node = :b) AND (:k = '' OR key = :h)"
+    " AND (:i = '' OR key LIKE :j) AND created_at >= :c AND created_at < :u";
+
+// A pattern of LIKE for the keys with this Endpoint, which is their third part. Empty: for all
+// keys.
+std::string pattern_of_endpoint(const std::string& endpoint_id) {
+  if (endpoint_id.empty()) return {};
+  constexpr char separator = model::SessionKey::separator;
+  return std::string("%") + separator + '%' + separator + endpoint_id + separator + '%';
+}
 
 // Calls `use` with the filter's values.
 template <typename Use>
 auto with_filter(const DeadLetters::Filter& filter, const Use& use) {
   const std::string state(filter.state ? to_string(*filter.state) : "");
-  std::string from;
-  std::string to;
-  if (filter.session) {
-    from = filter.session->encode();
-    to = from + '\x01';
-  } else if (!filter.endpoint_id.empty()) {
-    from = model::SessionKey{filter.project_id, filter.endpoint_id, "", ""}.encode();
-    from.pop_back();  // the last separator
-    to = from;
-    ++to.back();
-  }
+  const auto key = filter.session ? filter.session->encode() : std::string();
+  const auto of_endpoint = pattern_of_endpoint(filter.endpoint_id);
   return use(state, state, filter.reason, filter.reason, filter.flow, filter.flow,
-             filter.flow_version, filter.flow_version, filter.node, filter.node, from, from, to,
-             filter.created_from.value_or(model::Timestamp::min()),
+             filter.flow_version, filter.flow_version, filter.node, filter.node, key, key,
+             of_endpoint, of_endpoint, filter.created_from.value_or(model::Timestamp::min()),
              filter.created_before.value_or(model::Timestamp::max()));
 }
 

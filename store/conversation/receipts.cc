@@ -63,13 +63,13 @@ std::vector<std::string> events_of_trace(Connection& connection, const std::stri
   std::vector<ReceiptBegin> begins;
   if (const auto range = first_second(trace_id)) {
     connection.rows(
-        [&](std::int64_t, std::string block) {
+        [&](std::string block) {
           for (auto& begin : receipts_in(std::move(block))) {
             if (begin.trace_id == trace_id) begins.push_back(std::move(begin));
           }
           return begins.size() < most_looked_at;
         },
-        sql_of_blocks, range->from - block_span, range->to - 1);
+        sql_of_fitting_blocks, range->from - block_span, range->to, "% " + trace_id + " %");
   }
   if (const auto number = key_number(trace_id)) {
     for (auto& begin : numbered(connection, *number)) {
@@ -101,7 +101,7 @@ void read_outputs(Connection& connection, std::int64_t session, Receipt& receipt
 }
 
 nlohmann::json first_step(std::string_view stored) {
-  auto step = read_first_step(stored);
+  auto step = read_step(stored);
   if (!step) throw DamagedData("a receipt's first step is damaged");
   return *std::move(step);
 }

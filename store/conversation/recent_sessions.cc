@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t most_of_user = 16;
 
 std::string user_of(const model::SessionKey& key) {
-  return key.project_id + '\x1f' + key.user_id;
+  return key.project_id + model::SessionKey::separator + key.user_id;
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "store/commit/receipt_blocks.h"
 #include "store/commit/row_writes.h"
 #include "store/conversation/rows_of_keys_sql.h"
+#include "store/model/key_range.h"
 #include "store/sql/read.h"
 
 namespace conversed::store {
@@ -86,14 +87,6 @@ bool remove_session(Writer& writer, SessionRow session, Batch& batch) {
   return true;
 }
 
-model::KeyRange keys_of_project(const std::string& project_id) {
-  auto from = model::SessionKey{project_id, "", "", ""}.encode();
-  from.resize(project_id.size() + 1);  // without the separators behind the Endpoint and the user
-  auto to = from;
-  ++to.back();
-  return {std::move(from), std::move(to)};
-}
-
 // Whether the log may have Idempotency-Keys of the project.
 Result<bool> may_have_keys(Committer& committer, const std::string& project_id,
                            const model::KeyRange& range) {
@@ -145,13 +138,13 @@ Result<RemovedProjects::Erased> RemovedProjects::erase(const Hooks& hooks, model
 
 Result<void> RemovedProjects::erase_project(const std::string& id, const Hooks& hooks,
                                             Erased& erased) {
-  const auto range = keys_of_project(id);
+  const auto range = model::keys_of_project(id);
   // Frees the keys first: after a crash in between, they are freed again.
   if (hooks.forget_keys) {
     const auto wanted = may_have_keys(committer_, id, range);
     if (!wanted) return fail(wanted.error());
     if (*wanted) {
-      if (auto freed = hooks.forget_keys({range}); !freed) return freed;
+      if (auto freed = hooks.forget_keys(range); !freed) return freed;
     }
   }
   if (auto gone = erase_sessions(id, hooks, erased); !gone) return gone;

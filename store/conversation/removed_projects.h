@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <vector>
 
 #include "store/commit/committer.h"
 #include "store/model/clock.h"
@@ -33,7 +32,7 @@ class RemovedProjects {
     // until the next call, because the record would make a new session.
     std::function<bool(const model::Position&)> finished;
     // Frees the Idempotency-Keys of these sessions in the log, before their answers are deleted.
-    std::function<model::Result<void>(const std::vector<model::KeyRange>& sessions)> forget_keys{};
+    std::function<model::Result<void>(const model::KeyRange& sessions)> forget_keys{};
   };
   struct Erased {
     std::int64_t sessions = 0;

@@ -72,13 +72,13 @@ Result<std::optional<KeptAnswer>> Schedules::create(const Schedule& schedule,
       return fail(Errc::not_found, "there is no such Endpoint");
     }
     writer.connection().run(
-        "INSERT INTO schedules (id, n, project_id, key, message, cron, timezone, claim, run,"
-        " due_at, fired, created_at, created_by) VALUES (:i,"
-        " (SELECT COALESCE(MAX(n), 0) + 1 FROM schedules), :p, :k, :m, :c, :z, :l, :r, :d, :f, :t,"
-        " :b)",
-        schedule.id, schedule.session.project_id, schedule.session, message_of(schedule),
-        cron_of(schedule.cron), schedule.timezone, schedule.claim(), schedule.run, schedule.due_at,
-        schedule.fired, schedule.created_at, schedule.created_by);
+        "INSERT INTO schedules (id, n, project_id, endpoint_id, key, message, cron, timezone,"
+        " claim, run, due_at, fired, created_at, created_by) VALUES (:i,"
+        " (SELECT COALESCE(MAX(n), 0) + 1 FROM schedules), :p, :e, :k, :m, :c, :z,"
+        " :l, :r, :d, :f, :t, :b)",
+        schedule.id, schedule.session.project_id, schedule.session.endpoint_id, schedule.session,
+        message_of(schedule), cron_of(schedule.cron), schedule.timezone, schedule.claim(),
+        schedule.run, schedule.due_at, schedule.fired, schedule.created_at, schedule.created_by);
     if (keyed) keep_keyed_answer(writer, *keyed);
     return kept;
   });

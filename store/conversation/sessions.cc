@@ -1,7 +1,6 @@
 #include "store/conversation/sessions.h"
 
 #include <algorithm>
-#include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -14,6 +13,7 @@
 #include "store/conversation/receipts.h"
 #include "store/conversation/session_row.h"
 #include "store/model/ids.h"
+#include "store/model/key_range.h"
 #include "store/model/receipt_text.h"
 #include "store/sql/read.h"
 
@@ -227,37 +227,26 @@ bool fits(const ListedSession& session, const SessionFilter& filter) {
          filter.busy.value_or(session.summary.busy) == session.summary.busy;
 }
 
-// The newest sessions of the user with each Endpoint, by ranges of keys.
+// The newest sessions of the user, by the range of their keys.
 Sessions::Page page_of_user(Connection& connection, const std::string& project_id,
                             const SessionFilter& filter, std::int64_t before, std::size_t limit) {
   // With the plus, the database searches by key and does not walk in the order of ids.
   static const auto sql = sql_of_listed("key >= :f AND key < :t AND +id < :b ORDER BY +id DESC");
   const auto pattern = pattern_containing(filter.text);
+  const auto [from, to] = filter.endpoint_id.empty()
+                              ? model::keys_of_user(project_id, filter.user_id)
+                              : model::keys_of_user(project_id, filter.user_id, filter.endpoint_id);
+  auto examined = connection.all(listed_from, sql, pattern, pattern, from, to, before,
+                                 Sessions::examined_for_text);
   Sessions::Page page;
-  std::int64_t read_to = 0;  // older sessions are not read at all Endpoints
-  const auto endpoints = connection.all([](std::string id) { return id; },
-                                        "SELECT id FROM endpoints WHERE project_id = :p UNION ALL"
-                                        " SELECT id FROM removed_endpoints WHERE project_id = :q",
-                                        project_id, project_id);
-  for (const auto& endpoint : endpoints) {
-    const auto from = model::SessionKey{project_id, endpoint, filter.user_id, ""}.encode();
-    auto to = from;
-    ++to.back();  // the separator: no character of a name is below its successor
-    auto examined = connection.all(listed_from, sql, pattern, pattern, from, to, before,
-                                   Sessions::examined_for_text);
-    if (examined.size() == Sessions::examined_for_text) {
-      read_to = std::max(read_to, examined.back().summary.row);
+  if (examined.size() == Sessions::examined_for_text) page.next = examined.back().summary.row;
+  for (auto& each : examined) {
+    if (!fits(each, filter)) continue;
+    if (page.rows.size() == limit) {
+      page.next = page.rows.back().row;
+      break;
     }
-    for (auto& each : examined) {
-      if (fits(each, filter)) page.rows.push_back(std::move(each.summary));
-    }
-  }
-  std::erase_if(page.rows, [&](const SessionSummary& each) { return each.row < read_to; });
-  std::ranges::sort(page.rows, std::ranges::greater(), &SessionSummary::row);
-  if (read_to != 0) page.next = read_to;
-  if (page.rows.size() >= limit) {
-    page.rows.resize(limit);
-    page.next = page.rows.back().row;
+    page.rows.push_back(std::move(each.summary));
   }
   return page;
 }

@@ -86,9 +86,8 @@ class Sessions : Rows {
   [[nodiscard]] model::Result<std::optional<model::Timestamp>> oldest_in_inbox() const;
 
   // Sessions of a project, newest first, from below `before_row`; 0: from the newest. Examines at
-  // most `examined_sessions` sessions, or `examined_for_text` in a search for a text; of a user
-  // `examined_for_text` with each Endpoint. So a page may be shorter than `limit` and have a next
-  // one.
+  // most `examined_sessions` sessions, or `examined_for_text` of a user or in a search for a text.
+  // So a page may be shorter than `limit` and have a next one.
   static constexpr std::size_t examined_sessions = 20'000;
   static constexpr std::size_t examined_for_text = 1'000;
   struct Page {

@@ -13,7 +13,6 @@
 #include "store/conversation/receipts.h"
 #include "store/conversation/receipts_sql.h"
 #include "store/conversation/rows_of_keys_sql.h"
-#include "store/model/ids.h"
 #include "store/model/json.h"
 #include "store/sql/read.h"
 
@@ -46,17 +45,9 @@ std::int64_t number_in(const std::string& text) {
   return value;
 }
 
-// Deleted ones, too: their sessions may still be there.
-std::vector<std::string> endpoints_of(Connection& connection, const std::string& project_id) {
-  return connection.values<std::string>(
-      "SELECT id FROM endpoints WHERE project_id = :p UNION ALL"
-      " SELECT id FROM removed_endpoints WHERE project_id = :q ORDER BY id",
-      project_id, project_id);
-}
-
-// One statement reads the rows of the user, of a session, or of all sessions at an Endpoint. The
+// One statement reads the profile, the rows of a session, or those with a key of the user. The
 // receipts of a session are read along their chain.
-enum class Of : std::uint8_t { user, session, endpoint, chain };
+enum class Of : std::uint8_t { user, session, keys, chain };
 
 struct Column {
   enum class Kind : std::uint8_t { number, text, json };
@@ -126,14 +117,14 @@ const std::vector<Kind>& exported_kinds() {
            text_of("id"), of_session, {seconds_of("due_at", "dueAt")}),
       Kind("followUp", Of::session, "follow_ups WHERE session = :s", text_of("id"), of_session,
            {seconds_of("due_at", "dueAt"), json_of("value", "followUp")}),
-      Kind("deadLetter", Of::endpoint, "dead_letters WHERE key >= :f AND key < :t", number_of("n"),
+      Kind("deadLetter", Of::keys, "dead_letters WHERE key >= :f AND key < :t", number_of("n"),
            "key",
            {text_of("type"), json_of("NULLIF(value, '')", "event"), text_of("reason"),
             text_of("state"), seconds_of("created_at", "createdAt")}),
-      Kind("answer", Of::endpoint, "answers WHERE session_key >= :f AND session_key < :t",
+      Kind("answer", Of::keys, "answers WHERE session_key >= :f AND session_key < :t",
            text_of("input_id"), "session_key", {json_of("body", "answer")}),
-      Kind("schedule", Of::endpoint, "schedules WHERE key >= :f AND key < :t", number_of("n"),
-           "key", {seconds_of("due_at", "dueAt"), json_of("message", "event")})};
+      Kind("schedule", Of::keys, "schedules WHERE key >= :f AND key < :t", number_of("n"), "key",
+           {seconds_of("due_at", "dueAt"), json_of("message", "event")})};
   return all;
 }
 
@@ -161,7 +152,7 @@ json item_of_receipt(Connection& connection, const ReceiptBegin& begin,
           {"endpointId", key.endpoint_id},
           {"sessionId", key.session_id},
           {"eventId", begin.event_id},
-          {"step", read_first_step(begin.step).value_or(begin.step)},
+          {"step", read_step(begin.step).value_or(begin.step)},
           {"laterSteps", steps ? *std::move(steps) : json(later)},
           {"writtenAt", model::to_unix_ms(begin.written_at) / 1000}};
 }
@@ -169,8 +160,8 @@ json item_of_receipt(Connection& connection, const ReceiptBegin& begin,
 // Reads one page.
 class Reader {
  public:
-  // The rows of one statement: the number of the session or the id of the Endpoint, and the values
-  // of the statement's condition.
+  // The rows of one statement: the number of the session, or nothing, and the values of the
+  // statement's condition.
   struct Scope {
     std::string name;
     std::vector<SqlValue> in;
@@ -195,7 +186,7 @@ class Reader {
   }
 
  private:
-  // Compares numbers, and ids, which have one length.
+  // Compares numbers.
   static bool comes_before(const std::string& a, const std::string& b) {
     return a.size() != b.size() ? a.size() < b.size() : a < b;
   }
@@ -251,12 +242,8 @@ model::Error came_meanwhile() {
   return {Errc::conflict, "an event of this user is being processed; try again in a moment"};
 }
 
-model::KeyRange keys_of_user(const std::string& project_id, const std::string& endpoint_id,
-                             const std::string& user_id) {
-  auto from = model::SessionKey{project_id, endpoint_id, user_id, ""}.encode();
-  auto to = from;
-  ++to.back();  // the separator: no character of a name is below its successor
-  return {std::move(from), std::move(to)};
+model::KeyRange keys_of(const UserOfProject& user) {
+  return model::keys_of_user(user.project_id, user.user_id);
 }
 
 }  // namespace
@@ -278,42 +265,27 @@ std::optional<UserData::Place> UserData::Place::from_text(std::string_view text)
   place.scope = text.substr(1, dot - 1);
   place.id = text.substr(dot + 1);
   const Of of = exported_kinds()[place.kind].of;
-  const bool is_scope = of == Of::endpoint ? model::is_id(place.scope)
-                        : of == Of::user   ? place.scope.empty()
-                                           : number_in(place.scope) >= 0;
+  const bool is_scope =
+      of == Of::user || of == Of::keys ? place.scope.empty() : number_in(place.scope) >= 0;
   return is_scope ? std::optional(std::move(place)) : std::nullopt;
 }
 
 Result<std::vector<UserData::SessionRow>> UserData::sessions_of(const UserOfProject& user) const {
-  return read(database_, [&](Connection& connection) {
-    std::vector<SessionRow> rows;
-    for (const auto& endpoint : endpoints_of(connection, user.project_id)) {
-      const auto range = keys_of_user(user.project_id, endpoint, user.user_id);
-      connection.rows(
-          [&](std::int64_t id, std::string key, std::int64_t version, std::int64_t epoch,
-              std::int32_t partition, std::int64_t offset) {
-            rows.push_back({id,
-                            std::move(key),
-                            version,
-                            {.epoch = epoch, .partition = partition, .offset = offset}});
-          },
-          "SELECT id, key, version, position_epoch, position_partition, position_offset"
-          " FROM sessions WHERE key >= :f AND key < :t",
-          range.from, range.to);
-    }
-    std::ranges::sort(rows, {}, &SessionRow::id);
-    return rows;
-  });
-}
-
-Result<std::vector<model::KeyRange>> UserData::key_ranges(const UserOfProject& user) const {
-  return read(database_, [&](Connection& connection) {
-    std::vector<model::KeyRange> ranges;
-    for (const auto& endpoint : endpoints_of(connection, user.project_id)) {
-      ranges.push_back(keys_of_user(user.project_id, endpoint, user.user_id));
-    }
-    return ranges;
-  });
+  const auto range = keys_of(user);
+  auto rows = read_all(
+      database_,
+      [](std::int64_t id, std::string key, std::int64_t version, std::int64_t epoch,
+         std::int32_t partition, std::int64_t offset) {
+        return SessionRow{id,
+                          std::move(key),
+                          version,
+                          {.epoch = epoch, .partition = partition, .offset = offset}};
+      },
+      "SELECT id, key, version, position_epoch, position_partition, position_offset"
+      " FROM sessions WHERE key >= :f AND key < :t",
+      range.from, range.to);
+  if (rows) std::ranges::sort(*rows, {}, &SessionRow::id);
+  return rows;
 }
 
 Result<UserData::Page> UserData::read_page(const UserOfProject& user, const Place& after,
@@ -325,10 +297,8 @@ Result<UserData::Page> UserData::read_page(const UserOfProject& user, const Plac
     for (const auto& session : *sessions) {
       scopes[Of::session].push_back({std::to_string(session.id), {session.id}});
     }
-    for (const auto& endpoint : endpoints_of(connection, user.project_id)) {
-      auto [from, to] = keys_of_user(user.project_id, endpoint, user.user_id);
-      scopes[Of::endpoint].push_back({endpoint, {std::move(from), std::move(to)}});
-    }
+    auto [from, to] = keys_of(user);
+    scopes[Of::keys].push_back({"", {std::move(from), std::move(to)}});
     return Reader(connection, std::move(scopes), limit).read(after);
   });
 }
@@ -348,13 +318,12 @@ Result<UserData::Erased> UserData::erase(const UserOfProject& user, const EraseH
     }
   }
   Erased erased;
-  auto ranges = key_ranges(user);
-  if (!ranges) return fail(ranges.error());
-  if (auto gone = erase_causes(*ranges, erased); !gone) return fail(gone.error());
+  const auto range = keys_of(user);
+  if (auto gone = erase_causes(range, erased); !gone) return fail(gone.error());
   for (const auto& session : *sessions) {
     if (auto gone = erase_session(session, hooks, erased); !gone) return fail(gone.error());
   }
-  if (auto gone = erase_rest(user, *ranges, hooks, erased); !gone) return fail(gone.error());
+  if (auto gone = erase_rest(user, range, hooks, erased); !gone) return fail(gone.error());
   if (auto emptied = empty_write_ahead_log(); !emptied) return fail(emptied.error());
   return erased;
 }
@@ -362,27 +331,25 @@ Result<UserData::Erased> UserData::erase(const UserOfProject& user, const EraseH
 // Deletes what could still begin a new session of the user while the sessions are erased. An event
 // of a deleted schedule or dead letter, even one that is in the log, finds no claim and has no
 // effects.
-Result<void> UserData::erase_causes(const std::vector<model::KeyRange>& ranges, Erased& erased) {
-  if (auto gone = erase_keyed(ranges,
+Result<void> UserData::erase_causes(const model::KeyRange& range, Erased& erased) {
+  if (auto gone = erase_keyed(range,
                               "DELETE FROM schedules WHERE id IN (SELECT id FROM schedules"
                               " WHERE key >= :f AND key < :t LIMIT :l)",
                               erased.pending);
       !gone) {
     return gone;
   }
-  return erase_keyed(ranges, sql_to_delete_dead_letters, erased.dead_letters);
+  return erase_keyed(range, sql_to_delete_dead_letters, erased.dead_letters);
 }
 
-// Deletes rows by ranges of session keys, in batches. `sql` has the range and the batch's limit.
-Result<void> UserData::erase_keyed(const std::vector<model::KeyRange>& ranges, std::string_view sql,
+// Deletes rows by their session keys, in batches. `sql` has the range and the batch's limit.
+Result<void> UserData::erase_keyed(const model::KeyRange& range, std::string_view sql,
                                    std::int64_t& count) {
-  for (const auto& range : ranges) {
-    for (std::int64_t removed = rows_a_batch; removed == rows_a_batch;) {
-      auto written = write_counted(committer_, sql, range.from, range.to, rows_a_batch);
-      if (!written) return fail(written.error());
-      removed = *written;
-      count += removed;
-    }
+  for (std::int64_t removed = rows_a_batch; removed == rows_a_batch;) {
+    auto written = write_counted(committer_, sql, range.from, range.to, rows_a_batch);
+    if (!written) return fail(written.error());
+    removed = *written;
+    count += removed;
   }
   return {};
 }
@@ -453,11 +420,10 @@ Result<void> UserData::erase_session(const SessionRow& row, const EraseHooks& ho
 
 // First the keys: a repeat that comes afterwards is new, and an earlier repeat still finds its
 // answer. Outputs that were given up meanwhile are dead letters.
-Result<void> UserData::erase_rest(const UserOfProject& user,
-                                  const std::vector<model::KeyRange>& ranges,
+Result<void> UserData::erase_rest(const UserOfProject& user, const model::KeyRange& range,
                                   const EraseHooks& hooks, Erased& erased) {
   if (hooks.forget_keys) {
-    if (auto forgotten = hooks.forget_keys(ranges); !forgotten) return forgotten;
+    if (auto forgotten = hooks.forget_keys(range); !forgotten) return forgotten;
   }
   std::int64_t not_reported = 0;
   const std::array<std::pair<std::string_view, std::int64_t&>, 4> deletions{
@@ -466,7 +432,7 @@ Result<void> UserData::erase_rest(const UserOfProject& user,
        {sql_to_delete_dead_letters, erased.dead_letters},
        {sql_to_delete_answers, erased.answers}}};
   for (const auto& [sql, count] : deletions) {
-    if (auto gone = erase_keyed(ranges, sql, count); !gone) return gone;
+    if (auto gone = erase_keyed(range, sql, count); !gone) return gone;
   }
   std::int64_t profiles = 0;
   auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {

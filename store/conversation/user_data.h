@@ -34,8 +34,8 @@ class UserData : Rows {
  public:
   using Rows::Rows;
 
-  // The begin of an export's next page: the kind of items, the current session or Endpoint, and its
-  // last exported item.
+  // The begin of an export's next page: the kind of items, the current session, and the last
+  // exported item.
   struct Place {
     std::size_t kind = 0;
     std::string scope{};
@@ -53,10 +53,6 @@ class UserData : Rows {
   // `unavailable`, `internal`.
   [[nodiscard]] model::Result<Page> read_page(const UserOfProject& user, const Place& after,
                                               std::size_t limit) const;
-
-  // The keys of all sessions that the user can have.
-  [[nodiscard]] model::Result<std::vector<model::KeyRange>> key_ranges(
-      const UserOfProject& user) const;
 
   struct Erased {
     std::int64_t sessions = 0;
@@ -76,7 +72,7 @@ class UserData : Rows {
     std::function<void(const model::SessionKey&, const std::vector<std::string>& inputs)> ended;
     // Frees the Idempotency-Keys of these sessions in the log, if the log keeps keys. Called before
     // their answers are deleted: else a repeated key would wait for an answer that never comes.
-    std::function<model::Result<void>(const std::vector<model::KeyRange>& sessions)> forget_keys{};
+    std::function<model::Result<void>(const model::KeyRange& sessions)> forget_keys{};
   };
   // One erasure at a time holds this lock, since an erasure loads the disk. The thread that gets
   // the lock releases it. `conflict` while another erasure holds it.
@@ -95,12 +91,11 @@ class UserData : Rows {
   [[nodiscard]] model::Result<void> erase_receipts(std::int64_t session, Erased& erased);
   [[nodiscard]] model::Result<void> erase_session(const SessionRow& row, const EraseHooks& hooks,
                                                   Erased& erased);
-  [[nodiscard]] model::Result<void> erase_causes(const std::vector<model::KeyRange>& ranges,
-                                                 Erased& erased);
-  [[nodiscard]] model::Result<void> erase_keyed(const std::vector<model::KeyRange>& ranges,
-                                                std::string_view sql, std::int64_t& count);
+  [[nodiscard]] model::Result<void> erase_causes(const model::KeyRange& range, Erased& erased);
+  [[nodiscard]] model::Result<void> erase_keyed(const model::KeyRange& range, std::string_view sql,
+                                                std::int64_t& count);
   [[nodiscard]] model::Result<void> erase_rest(const UserOfProject& user,
-                                               const std::vector<model::KeyRange>& ranges,
+                                               const model::KeyRange& range,
                                                const EraseHooks& hooks, Erased& erased);
   [[nodiscard]] model::Result<void> empty_write_ahead_log();
 

@@ -12,7 +12,6 @@
 namespace conversed::model {
 namespace {
 
-constexpr char separator = '\x1f';
 constexpr int value_version = 1;
 constexpr std::int64_t last_accepted_at_ms = 253'402'300'799'999;  // the year 9999 ends
 
@@ -142,9 +141,9 @@ std::string SessionKey::encode() const {
   text.reserve(project_id.size() + endpoint_id.size() + user_id.size() + session_id.size() + 3);
   text += project_id;
   text += separator;
-  text += endpoint_id;
-  text += separator;
   text += user_id;
+  text += separator;
+  text += endpoint_id;
   text += separator;
   text += session_id;
   return text;
@@ -161,8 +160,10 @@ Result<SessionKey> SessionKey::decode(std::string_view text) {
     parts[i] = text.substr(0, end);
     if (!last) text.remove_prefix(end + 1);
   }
-  return SessionKey{std::string(parts[0]), std::string(parts[1]), std::string(parts[2]),
-                    std::string(parts[3])};
+  return SessionKey{.project_id = std::string(parts[0]),
+                    .endpoint_id = std::string(parts[2]),
+                    .user_id = std::string(parts[1]),
+                    .session_id = std::string(parts[3])};
 }
 
 std::string_view to_string(EventType type) {

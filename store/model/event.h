@@ -15,13 +15,16 @@ namespace conversed::model {
 // Names one conversation. Two sessions with the same ids on different Endpoints are different.
 // `user_id` and `session_id` are 1 to 512 bytes of UTF-8 without control characters.
 struct SessionKey {
+  static constexpr char separator = '\x1f';
+
   std::string project_id;
   std::string endpoint_id;
   std::string user_id;
   std::string session_id;
 
-  // The key of its events in the log and of its row in the store: the four parts joined by U+001F,
-  // which no part can hold.
+  // The key of its events in the log and of its row in the store: project, user, Endpoint and
+  // session, joined by U+001F, which no part can hold. All sessions of a user have one beginning:
+  // they share a partition of the log (queue::partition_of), and their rows lie side by side.
   [[nodiscard]] std::string encode() const;
   [[nodiscard]] static Result<SessionKey> decode(std::string_view text);
 

@@ -80,13 +80,13 @@ class Rows:
     def __init__(self, count, key, receipt, organisation):
         self.count = count
         self.key = key  # of the model
-        self.project, self.endpoint = key.split(key[24])[:2]
+        self.project, _, self.endpoint, _ = key.split(key[24])
         self.time = int(receipt[:9], 36) - count - 10_000  # ids begin with the time
         self.organisation = organisation
         self.now = int(time.time() * 1000)
 
     def key_of(self, i):
-        return self.key[24].join((self.project, self.endpoint, f"user {i}", "s"))
+        return self.key[24].join((self.project, f"user {i}", self.endpoint, "s"))
 
     def input_of(self, i):
         """Returns the id of the event, one a millisecond."""

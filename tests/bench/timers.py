@@ -43,7 +43,7 @@ def write_follow_ups(store, project, endpoint):
             "INSERT INTO sessions (id, key, project_id, version, position_epoch, position_partition, position_offset,"
             " started_at, last_activity_at, context, flow_state, execution, last_output_seq, inbox_size)"
             " VALUES (?, ?, ?, 1, 0, 0, -1, 1, 1, '{}', 'null', NULL, 0, 0)",
-            ((n, f"{project}\x1f{endpoint}\x1fu{n}\x1fs{n}", project) for n in range(1, PENDING + 1)))
+            ((n, f"{project}\x1fu{n}\x1f{endpoint}\x1fs{n}", project) for n in range(1, PENDING + 1)))
     due = DUE_PER_SECOND * SECONDS
     first_ms = int((time.time() + LEAD_SECONDS) * 1000)
     plan = {"flowId": "", "ofJourney": False}

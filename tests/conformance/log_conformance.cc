@@ -90,6 +90,32 @@ TEST_P(LogConformance, RecordsOfOneKeyKeepTheOrderOfTheirAppends) {
   }
 }
 
+TEST_P(LogConformance, SessionsOfAUserShareAPartition) {
+  Outcomes outcomes;
+  std::set<std::string> keys;
+  for (int user = 0; user < 20; ++user) {
+    for (int session = 0; session < 5; ++session) {
+      const auto id = std::to_string(user * 5 + session);
+      const auto key = model::SessionKey{"project", "endpoint " + std::to_string(session % 2),
+                                         "user " + std::to_string(user), id}
+                           .encode();
+      keys.insert(key);
+      log_->append(record(key, id), outcomes.callback(id));
+    }
+  }
+  outcomes.wait(100);
+  RecordingListener listener;
+  auto consumer = log_->subscribe(listener);
+  std::map<std::string, std::int32_t> of_user;
+  for (const auto& each : poll_all(**consumer, 100)) {
+    EXPECT_EQ(keys.erase(each.record.key), 1U) << "a key comes back as it was";
+    const auto user = std::string(queue::routing_part(each.record.key));
+    EXPECT_EQ(of_user.emplace(user, each.position.partition).first->second,
+              each.position.partition);
+  }
+  EXPECT_EQ(of_user.size(), 20U);
+}
+
 TEST_P(LogConformance, OffsetsOfAPartitionAscendAndTheEpochIsAboveZero) {
   append_and_wait(*log_, 0, 300);
   RecordingListener listener;

@@ -32,10 +32,9 @@ class KeysInMemory final : public store::KeptKeys {
     return found == keys_.end() ? std::nullopt : std::optional(found->second);
   }
 
-  void forget(const std::vector<model::KeyRange>& of) {
+  void forget(const model::KeyRange& of) {
     const std::lock_guard lock(mutex_);
-    std::erase_if(keys_,
-                  [&](const auto& kept) { return queue::contains(of, kept.second.record_key); });
+    std::erase_if(keys_, [&](const auto& kept) { return of.contains(kept.second.record_key); });
   }
   void set_failing(bool failing) {
     const std::lock_guard lock(mutex_);

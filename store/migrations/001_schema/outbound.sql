@@ -101,6 +101,7 @@ CREATE TABLE schedules (
   id TEXT PRIMARY KEY,
   n BIGINT NOT NULL UNIQUE,
   project_id TEXT NOT NULL REFERENCES projects (id),
+  endpoint_id TEXT NOT NULL,
   key TEXT NOT NULL,      -- the session's
   message TEXT NOT NULL,  -- text and data as JSON
   cron TEXT,              -- NULL: it comes once
@@ -117,5 +118,7 @@ CREATE TABLE schedules (
 CREATE INDEX schedules_by_due ON schedules (due_at, claim) WHERE appended = 0;
 -- A project's schedules, page by page.
 CREATE INDEX schedules_by_project ON schedules (project_id, n);
+-- An Endpoint's schedules, when it is to be deleted.
+CREATE INDEX schedules_by_endpoint ON schedules (endpoint_id);
 -- A user's schedules, when the user's data is read or erased.
 CREATE INDEX schedules_by_key ON schedules (key);

@@ -222,13 +222,13 @@ TEST(SessionOf, AKeyThatNoStoreCanHoldHasItsOwnSession) {
   const std::vector<std::string> bad{"no session",
                                      std::string(4'000, 'k'),
                                      std::string(4'001, 'k'),
-                                     "p\x1f"
-                                     "e\x1f\xff\x1fs",
-                                     "p\x1f"
-                                     "e\x1f\xfe\x1fs",
-                                     "\x1f\x1fuser\x1fs",
-                                     "p\x1f"
-                                     "e\x1fu\x1f" +
+                                     "p\x1f\xff\x1f"
+                                     "e\x1fs",
+                                     "p\x1f\xfe\x1f"
+                                     "e\x1fs",
+                                     "p\x1fuser\x1f\x1fs",
+                                     "p\x1fu\x1f"
+                                     "e\x1f" +
                                          std::string(513, 's')};
   for (const auto& key : bad) {
     const auto session = session_of(key);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "store/model/ids.h"
+#include "store/model/key_range.h"
 #include "store/model/session.h"
 #include "store/model/trace.h"
 
@@ -161,6 +162,19 @@ TEST(Event, AnImpossibleDeadlineIsIgnored) {
     EXPECT_FALSE(decoded->answer_until) << nonsense;
   }
   EXPECT_FALSE(decode("mine", "1700000001000")->answer_until);
+}
+
+TEST(SessionKey, KeysOfAUserLieSideBySide) {
+  const auto range = keys_of_user("p", "ann");
+  const auto lies_in = [&](const SessionKey& key) { return range.contains(key.encode()); };
+  EXPECT_TRUE(lies_in({"p", "e", "ann", "1"}));
+  EXPECT_TRUE(lies_in({"p", "another", "ann", ""}));
+  EXPECT_FALSE(lies_in({"p", "e", "anna", "1"}));
+  EXPECT_FALSE(lies_in({"p", "e", "an", "1"}));
+  EXPECT_FALSE(lies_in({"p", "ann", "e", "1"})) << "an Endpoint is no user";
+  EXPECT_FALSE(lies_in({"pp", "e", "ann", "1"}));
+  EXPECT_TRUE(keys_of_project("p").contains(SessionKey{"p", "e", "ann", "1"}.encode()));
+  EXPECT_FALSE(keys_of_project("p").contains(SessionKey{"pp", "e", "ann", "1"}.encode()));
 }
 
 TEST(SessionKey, EncodesToFourPartsAndBack) {

@@ -90,10 +90,6 @@ class FileLogTest : public testing::Test {
 
   PartitionRange range() { return log_->ranges().value().front(); }
 
-  Result<std::int64_t> unfinished(const std::vector<KeyRange>& keys) {
-    return log_->unfinished(keys);
-  }
-
   // True if the log's file or a file beside it has the text.
   bool in_files(const std::string& text) {
     bool found = false;

@@ -183,7 +183,7 @@ class FileLogWorld {
   // As an erasure does, first in the log.
   void forget_keys() {
     const std::string of = "key" + std::to_string(random() % 9);
-    const std::vector<KeyRange> range{{of, of + "\x01"}};
+    const KeyRange range{of, of + "\x01"};
     if (unknown_key_ && used_[of].contains(*unknown_key_)) return;  // it will be used again
     for (const auto& name : used_[of]) keys.erase(name);
     if (!log->forget_keys(range)) return;

@@ -103,6 +103,33 @@ TEST_F(KafkaLogTest, AnUnreadableRecordIsADeadLetterAndDelaysNoOthers) {
   for (const auto& range : *ranges) EXPECT_EQ(range.committed, range.end) << range.partition;
 }
 
+// As README.md tells it to other programs.
+TEST_F(KafkaLogTest, RecordOfAnotherProgramHasItsSessionInAHeader) {
+  open();
+  const std::string key = "project\x1fuser";
+  const std::map<std::string, std::string> headers{
+      {"id", "x"}, {"type", "inject"}, {"session", "endpoint\x1fsession"}};
+  const auto right = partition_of(key, partitions);
+  ASSERT_NO_FATAL_FAILURE(produce(right, key.c_str(), headers));
+  const auto whole = model::SessionKey{"project", "endpoint", "user", "session"}.encode();
+  ASSERT_NO_FATAL_FAILURE(produce(right, whole.c_str(), headers));
+  ASSERT_TRUE(append(record(whole, "own")).has_value());
+  Ignoring listener;
+  auto consumer = log_->subscribe(listener);
+  ASSERT_TRUE(consumer.has_value());
+  std::vector<LogRecord> records;
+  while (records.size() < 2) {
+    auto some = (*consumer)->poll(10, 1s);
+    ASSERT_TRUE(some.has_value());
+    std::ranges::move(*some, std::back_inserter(records));
+  }
+  EXPECT_EQ(records[0].record.key, whole);
+  EXPECT_EQ(records[1].record.key, whole);
+  EXPECT_EQ(records[1].record.id, "own");
+  EXPECT_EQ(end_of("p.deadletters", 0), 1) << "a key of four parts";
+  EXPECT_NE(reports().find("more parts"), std::string::npos) << reports();
+}
+
 TEST_F(KafkaLogTest, ADeadLetterAtTheEndIsCommittedWithWhatIsBeforeIt) {
   open();
   const std::int32_t right = partition_of("k", partitions);

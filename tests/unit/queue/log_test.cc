@@ -31,6 +31,18 @@ TEST(PartitionOf, AgreesWithKafkasClients) {
   EXPECT_EQ(partition_of("abc", 1000), expected(479470107));
 }
 
+TEST(PartitionOf, SessionsOfAUserShareAPartition) {
+  const std::string user =
+      "p\x1f"
+      "ann";
+  const auto key = model::SessionKey{"p", "endpoint", "ann", "1"}.encode();
+  EXPECT_EQ(routing_part(key), user);
+  for (const auto& whole : {user, std::string("p\x1f"), std::string("key"), std::string()}) {
+    EXPECT_EQ(routing_part(whole), whole);
+  }
+  EXPECT_EQ(partition_of(key, 1000), partition_of(user, 1000));
+}
+
 TEST(PartitionOf, IsZeroWhereThereIsOnePartition) {
   EXPECT_EQ(partition_of("", 1), 0);
   EXPECT_EQ(partition_of("any", 1), 0);

@@ -204,10 +204,6 @@ TEST_F(ReceiptsCostTest, TraceWithAnyNumberOfForeignEventsCostsABoundedRead) {
 }
 
 TEST_F(ReceiptsCostTest, PageOfAnExportCostsTheSameInAnyChain) {
-  ASSERT_TRUE(store_->committer().write_and_wait([](Writer& writer) {
-    writer.connection().run("INSERT INTO removed_endpoints (id, project_id) VALUES (:e, :p)",
-                            key_of("ann").endpoint_id, key_of("ann").project_id);
-  }));
   const auto highest_cost = [&](const std::string& user, int count) {
     add_receipts(user, count);
     int receipts = 0;

@@ -320,14 +320,14 @@ TEST(StoredSteps, LongTextsArePacked) {
   const auto stored = packed(long_text);
   EXPECT_LT(stored.size(), long_text.size() / 2) << stored;
   EXPECT_EQ(unpacked(stored), long_text);
-  EXPECT_EQ(read_first_step(long_text), json({{"what", "turn"}, {"text", std::string(900, 'x')}}));
+  EXPECT_EQ(read_step(long_text), json({{"what", "turn"}, {"text", std::string(900, 'x')}}));
   EXPECT_EQ(packed("short"), "short");
   EXPECT_EQ(packed(std::string(400, 'x')), std::string(400, 'x'));
   EXPECT_LT(packed(std::string(400, 'x'), 300).size(), 100U);
   EXPECT_EQ(unpacked("short"), "short");
   for (const auto& damaged : {std::string("~?"), std::string("~KLUv"), stored.substr(0, 20)}) {
     EXPECT_EQ(unpacked(damaged), std::nullopt) << damaged;
-    EXPECT_EQ(read_first_step(damaged), std::nullopt) << damaged;
+    EXPECT_EQ(read_step(damaged), std::nullopt) << damaged;
   }
   std::string random;
   for (int i = 0; i < 40; ++i) random += model::random_hex(100);
@@ -497,6 +497,7 @@ TEST_F(ReceiptsTest, ReadsARangeOfAnIndex) {
   const std::int64_t number = 5;
   const std::string blocks = postgres ? "receipts_pkey" : "(rowid>? AND rowid<?)";
   expect_index_range(*store_, sql_of_blocks, {number, number}, blocks);
+  expect_index_range(*store_, sql_of_fitting_blocks, {number, number, "% trace %"}, blocks);
   expect_index_range(*store_, sql_of_next_old_block, {number, number}, blocks);
   for (const auto& sql : {sql_of_an_old_block, sql_to_delete_old_deliveries}) {
     const auto plan = plan_of(*store_, sql, {number, number});

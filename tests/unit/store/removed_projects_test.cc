@@ -72,8 +72,8 @@ class RemovedProjectsTest : public StoreTest {
         RemovedProjects(store_->committer())
             .erase({.stopped = [this] { return stops_after_ >= 0 && stops_after_-- == 0; },
                     .finished = [this](const model::Position&) { return finished_; },
-                    .forget_keys = [this](const std::vector<model::KeyRange>& of) -> Result<void> {
-                      freed_.insert(freed_.end(), of.begin(), of.end());
+                    .forget_keys = [this](const model::KeyRange& of) -> Result<void> {
+                      freed_.push_back(of);
                       return {};
                     }},
                    clock_.now());

@@ -161,10 +161,6 @@ TEST_F(SessionsTest, ListOfAUserGoesOnBehindTheSessionsThatAPageExamines) {
           key, busy ? std::optional<std::string>("{}") : std::nullopt);
     });
   };
-  ASSERT_TRUE(store_->committer().write_and_wait([](Writer& writer) {
-    writer.connection().run(
-        "INSERT INTO removed_endpoints (id, project_id) VALUES ('endpoint', 'project')");
-  }));
   ASSERT_TRUE(insert("oldest", true));
   for (std::size_t i = 0; i < Sessions::examined_for_text; ++i) {
     ASSERT_TRUE(insert(std::to_string(i), false));
