@@ -13,7 +13,7 @@
 namespace conversed::store {
 namespace {
 
-constexpr std::size_t most_entries = 20;  // in a block; entries of one event stay together
+constexpr std::size_t most_entries = 64;  // in a block; entries of one event stay together
 constexpr char begin_of_entry = '\x1d';
 constexpr char begin_of_step = '\x1e';
 constexpr char separator = ' ';

@@ -27,7 +27,7 @@
 // it hides no receipt, and breaks no chain.
 //
 // A transaction sorts its entries by model::id_number of their events, and writes a block for up to
-// twenty of them. The block has the number of its first event, and that of its last is at most
+// 64 of them. The block has the number of its first event, and that of its last is at most
 // `block_span` higher. So the entries of an event lie in a short range of blocks.
 //
 // Erasure cuts a receipt out of its block. Plain deliveries tell nothing of a user: they stay until

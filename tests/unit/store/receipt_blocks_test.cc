@@ -85,17 +85,17 @@ TEST_F(ReceiptBlocksTest, EventsThatBeginTogetherShareABlock) {
   EXPECT_FALSE(found(""));
 }
 
-TEST_F(ReceiptBlocksTest, BlockHasTwentyEventsAndAllEntriesOfItsLast) {
+TEST_F(ReceiptBlocksTest, BlockHas64EventsAndAllEntriesOfItsLast) {
   std::vector<std::string> ids;
-  for (int n = 0; n < 50; ++n)
-    ids.push_back(id_at(std::chrono::milliseconds(n / 10), std::to_string(n)));
+  for (int n = 0; n < 160; ++n)
+    ids.push_back(id_at(std::chrono::milliseconds(n / 20), std::to_string(n)));
   write(ids);
   for (const auto& id : ids) EXPECT_TRUE(found(id)) << id;
   EXPECT_EQ(blocks(), 3);
-  const std::vector<std::string> many(30, ids.front());
+  const std::vector<std::string> many(100, ids.front());
   write({}, many);
   EXPECT_EQ(blocks(deliveries), 1) << "PostgreSQL changes a row once in a statement";
-  EXPECT_EQ(deliveries_of(ids.front()), 30);
+  EXPECT_EQ(deliveries_of(ids.front()), 100);
 }
 
 TEST_F(ReceiptBlocksTest, FindsTheDeliveriesOfLaterTransactions) {
