@@ -85,7 +85,7 @@ std::string packed_block(std::string block) {
   return stored;
 }
 
-// The steps of a packed text. None of them if it is damaged, or has another number of steps.
+// The steps of a packed text. All are `damaged_step` if it has another number of steps.
 std::vector<std::string_view> steps_of(std::string_view text, std::size_t count) {
   std::vector<std::string_view> steps;
   while (!text.empty()) {
@@ -93,13 +93,12 @@ std::vector<std::string_view> steps_of(std::string_view text, std::size_t count)
     steps.push_back(text.substr(0, text.find(begin_of_step)));
     text.remove_prefix(steps.back().size());
   }
-  if (steps.size() != count) steps.assign(count, {});
+  if (steps.size() != count) steps.assign(count, damaged_step);
   return steps;
 }
 
-// The entries of a stored block of receipts, each with its step, or without a damaged one.
-std::string unpacked_block(std::string stored) {
-  if (stored.find(packed_mark) == std::string::npos) return stored;
+// The entries of a stored block of receipts, each with its step.
+std::string unpacked_block(const std::string& stored) {
   std::string block;
   std::vector<std::string_view> heads;  // of the part, whose steps come with its last entry
   const auto end_part = [&](std::string_view steps) {
@@ -110,14 +109,16 @@ std::string unpacked_block(std::string stored) {
     heads.clear();
   };
   each_entry(stored, [&](std::string_view entry) {
-    const auto step = entry.substr(step_in(entry));
-    if (step.empty() || is_packed(step)) {
-      heads.push_back(entry.substr(0, step_in(entry)));
-      if (is_packed(step)) end_part(unpacked(std::string(step)).value_or(""));
-    } else {
-      end_part("");
+    const auto head = entry.substr(0, step_in(entry));
+    const auto step = entry.substr(head.size());
+    const bool is_whole = heads.empty() && !step.empty() && !is_packed(step);
+    if (is_whole) {
       block.append(1, begin_of_entry).append(entry);
+      return;
     }
+    heads.push_back(head);
+    // A part without its mark has no readable steps.
+    if (!step.empty()) end_part(is_packed(step) ? unpacked(std::string(step)).value_or("") : "");
   });
   end_part("");
   return block;
@@ -170,7 +171,7 @@ std::vector<Block> read_blocks(Connection& connection, std::string_view event_id
   connection.rows(
       [&](std::int64_t n, std::string steps) {
         if (steps.find(beginning) == std::string::npos) return;
-        blocks.push_back({n, unpacked_block(std::move(steps))});
+        blocks.push_back({n, unpacked_block(steps)});
       },
       sql_of_blocks, range.from, range.to);
   return blocks;
@@ -314,16 +315,16 @@ std::optional<std::string> remove_receipt(Connection& connection, const std::str
   return std::move(found->previous);
 }
 
-std::vector<ReceiptBegin> receipts_in(std::string block) {
+std::vector<ReceiptBegin> receipts_in(const std::string& block) {
   std::vector<ReceiptBegin> receipts;
-  each_entry(unpacked_block(std::move(block)),
+  each_entry(unpacked_block(block),
              [&](std::string_view entry) { receipts.push_back(begin_in(entry)); });
   return receipts;
 }
 
-std::int64_t remove_block(Connection& connection, std::int64_t n, std::string block,
+std::int64_t remove_block(Connection& connection, std::int64_t n, const std::string& block,
                           std::string_view first_kept) {
-  auto receipts = receipts_in(std::move(block));
+  auto receipts = receipts_in(block);
   const auto all = receipts.size();
   std::erase_if(receipts, [&](const auto& begin) { return begin.previous >= first_kept; });
   const bool stays = receipts.size() < all;

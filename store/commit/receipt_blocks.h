@@ -21,10 +21,11 @@
 //   receipt  = GS event SP session SP written-at SP trace SP previous *(SP number) RS step
 //   delivery = GS event SP seq SP at SP microseconds SP status
 //
-// The steps of a transaction are alike, so those of a large block are compressed together, in parts
-// of some `most_part_bytes`. The last receipt of a part has the steps of all, each behind an RS, as
-// a packed text (store/commit/stored_steps.h) in place of its step; the others have none. Damage in
-// it hides no receipt, and breaks no chain.
+// The steps of a transaction are alike, so a large block compresses them together, in parts of some
+// `most_part_bytes`. The last receipt of a part has, in place of its step, a packed text
+// (store/commit/stored_steps.h) with the steps of all receipts of the part, each behind an RS. The
+// other receipts have an empty step. Damage in the packed text hides no receipt, breaks no chain,
+// and gives no receipt the step of another.
 //
 // A transaction sorts its entries by model::id_number of their events, and writes a block for up to
 // 64 of them. The block has the number of its first event, and that of its last is at most
@@ -37,7 +38,8 @@ namespace conversed::store {
 
 // 16 ms, in the numbers of ids.
 inline constexpr std::int64_t block_span = 16LL * 36 * 36 * 36;
-inline constexpr std::size_t most_part_bytes = 65'536;
+inline constexpr std::size_t most_part_bytes = 65'536;  // of steps; a part ends with the next one
+inline constexpr std::string_view damaged_step = "?";   // can't be read
 
 // The first step of an event, and what finds it. Times, sessions and ids are those of the table's
 // readers: store/conversation/receipts.h.
@@ -49,7 +51,7 @@ struct ReceiptBegin {
   std::string previous;
   // In `receipt_numbers`: of its trace and its Idempotency-Key (store/commit/receipt_keys.h).
   std::vector<std::int64_t> numbers;
-  std::string step;  // empty: it is damaged
+  std::string step;  // `damaged_step` if it is damaged
 };
 
 // The entries of one transaction. One thread.
@@ -96,11 +98,11 @@ std::optional<std::string> remove_receipt(Connection& connection, const std::str
                                           std::int64_t session);
 
 // The receipts that begin in the stored block.
-[[nodiscard]] std::vector<ReceiptBegin> receipts_in(std::string block);
+[[nodiscard]] std::vector<ReceiptBegin> receipts_in(const std::string& block);
 // Deletes the receipts that begin in a stored block, with all their rows; returns how many. A
 // receipt that links to an event from `first_kept` on stays: a repeat of a request may have an id
 // that is a day older than its place in the chain.
-std::int64_t remove_block(Connection& connection, std::int64_t n, std::string block,
+std::int64_t remove_block(Connection& connection, std::int64_t n, const std::string& block,
                           std::string_view first_kept);
 
 // The place of an event's blocks, for statements: `n >= :from AND n <= :to`.
@@ -116,7 +118,7 @@ struct BlockRange {
 // For this folder, store/conversation, and their tests.
 inline constexpr std::string_view sql_of_blocks =
     "SELECT n, steps FROM receipts WHERE n >= :f AND n <= :t ORDER BY n";
-// The blocks that the pattern of LIKE fits.
+// The blocks that match a pattern of LIKE.
 inline constexpr std::string_view sql_of_fitting_blocks =
     "SELECT steps FROM receipts WHERE n >= :f AND n < :t AND steps LIKE :p ORDER BY n";
 inline constexpr std::string_view sql_of_plain_deliveries =

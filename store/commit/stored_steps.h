@@ -15,9 +15,9 @@ namespace conversed::store {
 
 // Compresses a text of more than `most_plain` bytes by Zstandard (RFC 8878), in base64 behind `~`,
 // since the SQL for both databases has texts and integers only. A text above 1 MiB, or one that
-// would become no shorter, stays as it is. No text that is packed begins with `~`.
+// would become no shorter, stays as it is. No text given to `packed` begins with `~`.
 inline constexpr std::size_t most_plain_step = 800;
-inline constexpr char packed_mark = '~';
+inline constexpr char packed_mark = '~';  // a stored text that begins with it is packed
 [[nodiscard]] constexpr bool is_packed(std::string_view stored) {
   return stored.starts_with(packed_mark);
 }

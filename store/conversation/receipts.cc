@@ -63,8 +63,8 @@ std::vector<std::string> events_of_trace(Connection& connection, const std::stri
   std::vector<ReceiptBegin> begins;
   if (const auto range = first_second(trace_id)) {
     connection.rows(
-        [&](std::string block) {
-          for (auto& begin : receipts_in(std::move(block))) {
+        [&](const std::string& block) {
+          for (auto& begin : receipts_in(block)) {
             if (begin.trace_id == trace_id) begins.push_back(std::move(begin));
           }
           return begins.size() < most_looked_at;
@@ -220,8 +220,8 @@ Result<std::int64_t> Receipts::prune(model::Timestamp before, std::size_t limit)
     const auto most = static_cast<std::int64_t>(limit);
     // A block whose receipts all stay removes nothing.
     for (std::int64_t blocks = 0; blocks < 4 * most && removed < most; ++blocks) {
-      auto block = writer.connection().row<std::int64_t, std::string>(sql_of_next_old_block, behind,
-                                                                      first_number);
+      const auto block = writer.connection().row<std::int64_t, std::string>(sql_of_next_old_block,
+                                                                            behind, first_number);
       if (!block) break;
       behind = std::get<0>(*block);
       removed +=

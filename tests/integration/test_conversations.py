@@ -137,6 +137,10 @@ class Deadlines(DaemonCase):
     settings = "api: {turn_timeout: 1s}\n"
 
     def setUp(self):
+        # The first message of a daemon in a cluster also waits until its partition is assigned.
+        self.upstream.open.set()
+        self.say("lookup", "first", "A-0")
+        self.daemon.wait_idle()
         self.upstream.open.clear()
         self.upstream.requests.clear()
 
@@ -174,6 +178,19 @@ class Deadlines(DaemonCase):
         self.assertEqual(self.delivered("async"), ["looking", "A-3: shipped"])
         status, answer = self.say("lookup", "async", "A-3", headers)
         self.assertEqual((status, answer["text"]), (200, "looking\nA-3: shipped"))
+
+
+class Kills(DaemonCase):
+    """The deadline of a message is half a minute away."""
+
+    bundle = BUNDLE
+
+    def setUp(self):
+        self.upstream.open.clear()
+        self.upstream.requests.clear()
+
+    def tearDown(self):
+        self.upstream.open.set()
 
     def test_a_kill_before_the_deadline_loses_no_output(self):
         with contextlib.ExitStack() as stack:

@@ -10,6 +10,7 @@
 
 #include "store/commit/receipt_keys.h"
 #include "store/commit/row_writes.h"
+#include "store/commit/stored_steps.h"
 #include "tests/support/receipt_step.h"
 #include "tests/unit/store/fixture.h"
 
@@ -88,7 +89,7 @@ TEST_F(ReceiptBlocksTest, EventsThatBeginTogetherShareABlock) {
 TEST_F(ReceiptBlocksTest, BlockHas64EventsAndAllEntriesOfItsLast) {
   std::vector<std::string> ids;
   for (int n = 0; n < 160; ++n)
-    ids.push_back(id_at(std::chrono::milliseconds(n / 20), std::to_string(n)));
+    ids.push_back(id_at(std::chrono::milliseconds(n / 10), std::to_string(n)));
   write(ids);
   for (const auto& id : ids) EXPECT_TRUE(found(id)) << id;
   EXPECT_EQ(blocks(), 3);
@@ -118,11 +119,11 @@ TEST_F(ReceiptBlocksTest, FindsTheDeliveriesOfLaterTransactions) {
   });
 }
 
-// A step that is unlike others, of so many bytes.
+// A step that is unlike others, of some so many bytes.
 std::string step_of(const std::string& id, std::size_t bytes) {
-  auto step = "step of " + id + ' ';
-  while (step.size() < bytes) step += id;
-  return step;
+  auto text = "step of " + id + ' ';
+  while (text.size() < bytes) text += id;
+  return tests::receipt_step({{"what", "turn"}, {"text", text}});
 }
 
 class PackedBlocksTest : public ReceiptBlocksTest {
@@ -208,8 +209,17 @@ TEST_F(PackedBlocksTest, ErasureCutsOneReceiptOut) {
     EXPECT_EQ(remove_receipt(connection, all[4], 5), "0-e");
   });
   EXPECT_FALSE(found(all[4]));
-  EXPECT_EQ(stored().find(all[4]), std::string::npos);
-  for (const auto& id : all) EXPECT_EQ(found(id).has_value(), id != all[4]);
+  const auto left = stored();
+  EXPECT_EQ(left.find(all[4]), std::string::npos);
+  const auto steps = unpacked(left.substr(left.find('~')));
+  ASSERT_TRUE(steps);
+  EXPECT_EQ(steps->find(all[4]), std::string::npos);
+  EXPECT_NE(steps->find(all[5]), std::string::npos);
+  for (const auto& id : all) {
+    const auto receipt = found(id);
+    ASSERT_EQ(receipt.has_value(), id != all[4]);
+    if (receipt) EXPECT_EQ(receipt->step, step_of(id, 400));
+  }
   EXPECT_LT(stored().size(), 2'000U) << "the others are still compressed";
 }
 
@@ -271,9 +281,25 @@ TEST_F(PackedBlocksTest, NoReceiptGetsTheStepOfAnother) {
     });
     for (const auto& id : all) {
       const auto step = found(id)->step;
-      const bool is_own = step == step_of(id, 400);
-      EXPECT_TRUE(is_own || step.find("step of") == std::string::npos) << id << ": " << step;
+      EXPECT_TRUE(step == step_of(id, 400) || step == damaged_step) << id << ": " << step;
     }
+  }
+}
+
+TEST_F(PackedBlocksTest, ChangedByteOfAPartCostsItsStepsAtMost) {
+  const auto all = ids(10);
+  write_long(all);
+  const auto text = stored();
+  for (auto at = text.find('~'); at < text.size(); at += 7) {
+    auto changed = text;
+    changed[at] = changed[at] == 'A' ? 'B' : 'A';
+    run([&](Connection& connection) {
+      connection.run("UPDATE receipts SET steps = :s", changed);
+      for (const auto& id : all) {
+        const auto step = find_receipt(connection, id)->step;
+        ASSERT_TRUE(step == damaged_step || step == step_of(id, 400)) << at << ": " << step;
+      }
+    });
   }
 }
 
@@ -281,13 +307,16 @@ TEST_F(PackedBlocksTest, DamagedBlockCanBeErasedAndPruned) {
   const auto all = ids(10);
   const auto damaged = [&](const std::string& change) {
     write_long(all);
+    run([&](Connection& connection) {
+      EXPECT_TRUE(read_step(find_receipt(connection, all[2])->step)) << "before the damage";
+    });
     run([&](Connection& connection) { connection.run("UPDATE receipts SET steps = " + change); });
     for (std::size_t n = 0; n < all.size(); ++n) {
       const auto receipt = found(all[n]);
       ASSERT_TRUE(receipt) << change;
       EXPECT_EQ(receipt->session, n + 1);
       EXPECT_EQ(receipt->previous, "0-" + all[n].substr(23));
-      if (n + 1 < all.size()) EXPECT_EQ(receipt->step, "") << change;
+      EXPECT_EQ(receipt->step, damaged_step) << change;
     }
     EXPECT_EQ(store_->receipts().get(all[2]).error().code, model::Errc::internal);
     run([&](Connection& connection) { EXPECT_TRUE(remove_receipt(connection, all[2], 3)); });
