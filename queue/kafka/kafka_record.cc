@@ -1,6 +1,5 @@
 #include "queue/kafka/kafka_record.h"
 
-#include <algorithm>
 #include <optional>
 #include <string_view>
 
@@ -55,14 +54,12 @@ Result<Record> read_kafka_record(const rd_kafka_message_t& message) {
   auto type = header(headers, "type");
   if (!type) return unreadable("It has no header type.");
   auto key = bytes(message.key, message.key_len);
-  const auto parts = 1 + std::ranges::count(key, model::SessionKey::separator);
-  const auto session = header(headers, "session");
-  if (parts > 2) return unreadable("Its key has more parts than the project's id and the user's.");
-  if (parts == 2 && !session) return unreadable("It has no header session.");
-  if (parts == 1 && session) return unreadable("Its key does not name the user.");
-  if (session) {
-    if (std::ranges::count(*session, model::SessionKey::separator) != 1) {
-      return unreadable("Its header session is not the Endpoint's id and the session's.");
+  if (routing_part(key) != key) {
+    return unreadable("Its key has more parts than the project's id and the user's.");
+  }
+  if (const auto session = header(headers, "session")) {
+    if (key.find(model::SessionKey::separator) == std::string::npos) {
+      return unreadable("It has a header session, but its key does not name the user.");
     }
     key += model::SessionKey::separator;
     key += *session;
