@@ -169,7 +169,7 @@ std::vector<Block> read_blocks(Connection& connection, std::string_view event_id
   const auto range = blocks_of(event_id);
   const auto beginning = beginning_of(event_id);
   connection.rows(
-      [&](std::int64_t n, std::string steps) {
+      [&](std::int64_t n, const std::string& steps) {
         if (steps.find(beginning) == std::string::npos) return;
         blocks.push_back({n, unpacked_block(steps)});
       },

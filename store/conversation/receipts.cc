@@ -224,8 +224,7 @@ Result<std::int64_t> Receipts::prune(model::Timestamp before, std::size_t limit)
                                                                             behind, first_number);
       if (!block) break;
       behind = std::get<0>(*block);
-      removed +=
-          remove_block(writer.connection(), behind, std::move(std::get<1>(*block)), first_kept);
+      removed += remove_block(writer.connection(), behind, std::get<1>(*block), first_kept);
     }
     return std::max(removed, deliveries);
   });
