@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "store/commit/receipt_keys.h"
 #include "store/commit/stored_steps.h"
@@ -45,43 +46,30 @@ std::string_view next_word(std::string_view& text) {
   return word;
 }
 
-// Where the step of a receipt's entry begins.
+// Where the step of a receipt's entry begins; the end if it has none.
 std::size_t step_in(std::string_view entry) {
-  return std::min(entry.size(), entry.find(begin_of_step) + 1);
+  const auto mark = entry.find(begin_of_step);
+  return mark == std::string_view::npos ? entry.size() : mark + 1;
 }
 
-// Consecutive entries of a block, whose steps are compressed together.
-class Part {
- public:
-  void add(std::string_view entry) {
-    const auto step = step_in(entry);
-    plain_.append(1, begin_of_entry).append(entry);
-    heads_.append(1, begin_of_entry).append(entry.substr(0, step));
-    steps_.append(1, begin_of_step).append(entry.substr(step));
-  }
-  [[nodiscard]] bool is_full() const { return steps_.size() >= most_part_bytes; }
-  // Moves the entries to `block`, compressed if that makes them shorter.
-  void move_to(std::string& block) {
-    const auto stored = packed(std::move(steps_));
-    is_packed(stored) ? block.append(heads_).append(stored) : block.append(plain_);
-    *this = {};
-  }
-
- private:
-  std::string plain_;
-  std::string heads_;
-  std::string steps_;
-};
-
+// Compresses the steps of each part, if that makes it shorter.
 std::string packed_block(std::string block) {
   if (block.size() <= most_plain_step) return block;
   std::string stored;
-  Part part;
+  std::string heads;
+  std::string steps;
+  const char* begin_of_part = block.data();
   each_entry(block, [&](std::string_view entry) {
-    part.add(entry);
-    if (part.is_full()) part.move_to(stored);
+    const auto step = step_in(entry);
+    heads.append(1, begin_of_entry).append(entry.substr(0, step));
+    steps.append(1, begin_of_step).append(entry.substr(step));
+    const char* const end = entry.data() + entry.size();
+    if (steps.size() < most_part_bytes && end != block.data() + block.size()) return;
+    const auto text = packed(std::exchange(steps, {}));
+    is_packed(text) ? stored.append(heads).append(text) : stored.append(begin_of_part, end);
+    heads.clear();
+    begin_of_part = end;
   });
-  part.move_to(stored);
   return stored;
 }
 
@@ -125,8 +113,9 @@ std::string unpacked_block(const std::string& stored) {
 }
 
 ReceiptBegin begin_in(std::string_view entry) {
-  const auto end = std::min(entry.size(), entry.find(begin_of_step));
-  auto head = entry.substr(0, end);
+  const auto step = step_in(entry);
+  auto head = entry.substr(0, step);
+  if (head.ends_with(begin_of_step)) head.remove_suffix(1);
   ReceiptBegin begin;
   begin.event_id = next_word(head);
   begin.session = number_in(next_word(head));
@@ -134,7 +123,7 @@ ReceiptBegin begin_in(std::string_view entry) {
   begin.trace_id = next_word(head);
   begin.previous = next_word(head);
   while (!head.empty()) begin.numbers.push_back(number_in(next_word(head)));
-  begin.step = entry.substr(std::min(entry.size(), end + 1));
+  begin.step = entry.substr(step);
   return begin;
 }
 

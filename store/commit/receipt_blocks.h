@@ -118,9 +118,6 @@ struct BlockRange {
 // For this folder, store/conversation, and their tests.
 inline constexpr std::string_view sql_of_blocks =
     "SELECT n, steps FROM receipts WHERE n >= :f AND n <= :t ORDER BY n";
-// The blocks that match a pattern of LIKE.
-inline constexpr std::string_view sql_of_fitting_blocks =
-    "SELECT steps FROM receipts WHERE n >= :f AND n < :t AND steps LIKE :p ORDER BY n";
 inline constexpr std::string_view sql_of_plain_deliveries =
     "SELECT steps FROM plain_deliveries WHERE n >= :f AND n <= :t ORDER BY n";
 

@@ -69,7 +69,7 @@ std::vector<std::string> events_of_trace(Connection& connection, const std::stri
           }
           return begins.size() < most_looked_at;
         },
-        sql_of_fitting_blocks, range->from - block_span, range->to, "% " + trace_id + " %");
+        sql_of_traced_blocks, range->from - block_span, range->to, "% " + trace_id + " %");
   }
   if (const auto number = key_number(trace_id)) {
     for (auto& begin : numbered(connection, *number)) {

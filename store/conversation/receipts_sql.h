@@ -6,6 +6,10 @@
 // that each reads a range of an index. For the .cc files of this folder and their tests.
 namespace conversed::store {
 
+// The blocks of a trace's first second that name the trace.
+inline constexpr std::string_view sql_of_traced_blocks =
+    "SELECT steps FROM receipts WHERE n >= :f AND n < :t AND steps LIKE :p ORDER BY n";
+
 // The newest events with a number.
 inline constexpr std::string_view sql_of_numbered_events =
     "SELECT event_id FROM receipt_numbers WHERE number = :n ORDER BY event_id DESC LIMIT 1000";

@@ -11,6 +11,7 @@
 #include "store/commit/receipt_keys.h"
 #include "store/commit/row_writes.h"
 #include "store/commit/stored_steps.h"
+#include "store/conversation/receipts_sql.h"
 #include "tests/support/receipt_step.h"
 #include "tests/unit/store/fixture.h"
 
@@ -257,7 +258,7 @@ TEST_F(PackedBlocksTest, TraceIsFoundInItsBlock) {
   write_long(ids(10));
   run([&](Connection& connection) {
     std::size_t blocks = 0;
-    connection.rows([&](const std::string&) { ++blocks; }, sql_of_fitting_blocks, std::int64_t{0},
+    connection.rows([&](const std::string&) { ++blocks; }, sql_of_traced_blocks, std::int64_t{0},
                     std::numeric_limits<std::int64_t>::max(), "% " + std::string(32, 'e') + " %");
     EXPECT_EQ(blocks, 1U);
   });

@@ -497,7 +497,7 @@ TEST_F(ReceiptsTest, ReadsARangeOfAnIndex) {
   const std::int64_t number = 5;
   const std::string blocks = postgres ? "receipts_pkey" : "(rowid>? AND rowid<?)";
   expect_index_range(*store_, sql_of_blocks, {number, number}, blocks);
-  expect_index_range(*store_, sql_of_fitting_blocks, {number, number, "% trace %"}, blocks);
+  expect_index_range(*store_, sql_of_traced_blocks, {number, number, "% trace %"}, blocks);
   expect_index_range(*store_, sql_of_next_old_block, {number, number}, blocks);
   for (const auto& sql : {sql_of_an_old_block, sql_to_delete_old_deliveries}) {
     const auto plan = plan_of(*store_, sql, {number, number});
