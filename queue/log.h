@@ -97,6 +97,10 @@ class Listener {
   // Not called when the owner destroys the Consumer, nor for partitions that `on_assigned` has
   // refused.
   virtual void on_revoked(std::span<const std::int32_t> partitions) = 0;
+  // Partitions that return from being set aside (`set_aside`) can't begin yet, because of this
+  // error: `on_assigned` has refused them, or a broker is away. The consumer reads the others
+  // meanwhile, and tries again a little later.
+  virtual void on_put_off(const Error& /*error*/) {}
   // Called once a second while a call of the Consumer waits for a disk or a broker, on the thread
   // of that call.
   virtual void on_waiting() {}
@@ -132,6 +136,21 @@ class Consumer {
   // an offset that was not handed out or has another epoch (nothing is committed); `unavailable`,
   // `timed_out` (commit the same or a later position again).
   [[nodiscard]] virtual Result<void> commit(std::span<const Position> finished) = 0;
+
+  // Sets the partitions that this consumer does not read from now on, although its group may assign
+  // them to it. It is the complete set: it replaces the earlier one and holds across rebalances.
+  // - Partitions of the set that are being read are given up as in a rebalance: `on_revoked` is
+  //   called for them, with `commit` working inside it, and their records that were fetched and not
+  //   handed out are dropped.
+  // - Partitions that leave the set, and are assigned by the group, begin again at their committed
+  //   position inside the next `poll`, with `on_assigned`. If they can't, `on_put_off` is called,
+  //   and the other partitions are read meanwhile.
+  // - All other partitions are read on, without a gap, a repeat or another order.
+  // Same thread as `poll`, but not inside a call of the Listener. Errors: `not_supported` by
+  // drivers whose log has one consumer. After an error call it again.
+  [[nodiscard]] virtual Result<void> set_aside(std::span<const std::int32_t> /*partitions*/) {
+    return model::fail(Errc::not_supported, "this log's partitions are all read by one daemon");
+  }
 
   // Makes the waiting `poll`, or else the next one, return at once.
   virtual void wake() = 0;

@@ -13,6 +13,8 @@ using SteadyClock = std::chrono::steady_clock;
 // A poll for no records serves the group this often. The group's time-outs are at least ten times
 // longer.
 constexpr std::chrono::milliseconds serve_interval = 300ms;
+// The shortest time between two tries to begin partitions that return from being set aside.
+constexpr std::chrono::milliseconds return_interval = 500ms;
 // The kept bytes of a key that makes a dead letter too large.
 constexpr std::size_t cut_key_bytes = 256;
 
@@ -59,7 +61,6 @@ Result<void> KafkaConsumer::join() {
 // partitions.
 void KafkaConsumer::leave() {
   unburied_.reset();
-  assigned_by_group_.reset();
   {
     const std::lock_guard lock(mutex_);
     queue_.reset();
@@ -128,11 +129,19 @@ Result<void> KafkaConsumer::prepare() {
     leave();
     if (auto joined = join(); !joined) return joined;
   }
-  if (assigned_by_group_) {
+  if (assignment_is_new_) {
     if (auto begun = begin_assignment(); !begun) {
       serve_group();
       return begun;
     }
+  } else if (is_returning_) {
+    begin_returning();
+    if (broken_) return model::fail(*broken_);
+  }
+  // After the loss of an assignment the group revokes it. Another choice of its partitions would
+  // make the library forget the loss.
+  if (library_is_behind_ && rd_kafka_assignment_lost(client_.get()) == 0) {
+    if (auto restarted = restart_library(); !restarted) return restarted;
   }
   if (!unburied_) return {};
   auto again = take(std::move(unburied_));
@@ -163,7 +172,7 @@ Result<std::optional<LogRecord>> KafkaConsumer::next(SteadyTime until) {
       if (woken_.exchange(false) || SteadyClock::now() >= until) return std::nullopt;
       continue;
     }
-    if (assigned_by_group_) continue;
+    if (assignment_is_new_) continue;
     if (left == 0ms || SteadyClock::now() >= until) return std::nullopt;
   }
 }
@@ -299,7 +308,9 @@ void KafkaConsumer::commit_passed() {
 void KafkaConsumer::on_rebalance(rd_kafka_resp_err_t what, rd_kafka_topic_partition_list_t& list) {
   if (what == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
     // `next` continues: it has to ask the brokers, which may fail.
-    assigned_by_group_.reset(rd_kafka_topic_partition_list_copy(&list));
+    assigned_.clear();
+    for (int at = 0; at < list.cnt; ++at) assigned_.insert(list.elems[at].partition);
+    assignment_is_new_ = true;
   } else {
     give_up();
   }
@@ -307,7 +318,10 @@ void KafkaConsumer::on_rebalance(rd_kafka_resp_err_t what, rd_kafka_topic_partit
 }
 
 void KafkaConsumer::give_up() {
-  assigned_by_group_.reset();
+  assigned_.clear();
+  assignment_is_new_ = false;
+  is_returning_ = false;
+  library_is_behind_ = false;
   std::vector<std::int32_t> lost;
   for (const auto& [number, partition] : partitions_) lost.push_back(number);
   ++assignment_;
@@ -322,8 +336,8 @@ void KafkaConsumer::give_up() {
 }
 
 // For the thread that polls. `wake` makes it give up.
-KafkaAsker KafkaConsumer::asker() {
-  return {.client = client_.get(), .wait = context_.settings.request_timeout, .pause = [this] {
+KafkaAsker KafkaConsumer::asker(rd_kafka_t* client) {
+  return {.client = client, .wait = context_.settings.request_timeout, .pause = [this] {
             std::unique_lock lock(mutex_);
             return !changed_.wait_for(lock, kafka_look_interval, [this] { return woken_.load(); });
           }};
@@ -350,39 +364,106 @@ Result<void> KafkaConsumer::check_ends(const KafkaRanges& read) {
 }
 
 Result<void> KafkaConsumer::begin_assignment() {
-  std::vector<std::int32_t> numbers;
-  numbers.reserve(static_cast<std::size_t>(assigned_by_group_->cnt));
-  for (int at = 0; at < assigned_by_group_->cnt; ++at) {
-    numbers.push_back(assigned_by_group_->elems[at].partition);
+  partitions_.clear();
+  if (auto begun = begin(unread(), asker(client_.get())); !begun) return begun;
+  assignment_is_new_ = false;
+  // Also without a partition to read: only then is this member's rebalance complete. And also if
+  // the assignment is lost already: the group then revokes nothing before the next one.
+  return restart_library();
+}
+
+// The partitions that are being read go on after an error.
+void KafkaConsumer::begin_returning() {
+  const auto tried = SteadyClock::now();
+  if (tried < return_at_ || rd_kafka_assignment_lost(client_.get()) != 0) return;
+  if (auto returned = return_partitions(); !returned) {
+    // A try may wait for a store or a broker. The others get at least as much time.
+    const auto now = SteadyClock::now();
+    return_at_ = now + std::max<SteadyClock::duration>(return_interval, now - tried);
+    if (!broken_) listener_.on_put_off(returned.error());
+    return;
   }
+  is_returning_ = false;
+}
+
+Result<void> KafkaConsumer::return_partitions() {
+  if (!observer_) {
+    auto observer = make_kafka_client(context_.settings, KafkaRole::observer, *this);
+    if (!observer) return model::fail(observer.error());
+    observer_ = std::move(*observer);
+  }
+  return begin(unread(), asker(observer_.get()));
+}
+
+Result<void> KafkaConsumer::begin(const std::vector<std::int32_t>& numbers,
+                                  const KafkaAsker& brokers) {
   KafkaRanges found;
   if (!numbers.empty()) {
-    auto read = read_kafka_ranges(asker(), context_.names.records, numbers, *context_.epochs);
+    auto read = read_kafka_ranges(brokers, context_.names.records, numbers, *context_.epochs);
     if (!read) return model::fail(read.error());
     found = std::move(*read);
   }
   if (auto fine = check_ends(found); !fine) return fine;
-  partitions_.clear();
-  KafkaOffsets from;
   for (const auto& range : found.ranges) {
     partitions_[range.partition] = {.committed = range.committed,
                                     .next = range.committed,
                                     .pruned = range.first,
                                     .finished_behind = {},
                                     .last_handed_out = range.committed - 1};
-    from[range.partition] = range.committed;
   }
   if (auto told = listener_.on_assigned(found.ranges); !told) {
-    partitions_.clear();
+    for (const auto& range : found.ranges) partitions_.erase(range.partition);
     return told;
   }
-  assigned_by_group_.reset();
+  library_is_behind_ = true;
+  return {};
+}
+
+std::vector<std::int32_t> KafkaConsumer::unread() const {
+  std::vector<std::int32_t> numbers;
+  for (const auto number : assigned_) {
+    if (!set_aside_.contains(number) && !partitions_.contains(number)) numbers.push_back(number);
+  }
+  return numbers;
+}
+
+// Makes the library read `partitions_`, each from its next offset.
+Result<void> KafkaConsumer::restart_library() {
+  unburied_.reset();  // it comes again, because `next` has not passed it
+  KafkaOffsets from;
+  for (const auto& [number, partition] : partitions_) from[number] = partition.next;
   auto begun = kafka_result(
       rd_kafka_assign(client_.get(), kafka_partitions(context_.names.records, from).get()),
       "The partitions can't be read");
   if (!begun) return begun;
+  library_is_behind_ = false;
   // If a partition was given up while it was paused, the library still has it paused.
   pause_all(false);
+  return {};
+}
+
+Result<void> KafkaConsumer::set_aside(std::span<const std::int32_t> partitions) {
+  std::set<std::int32_t> all(partitions.begin(), partitions.end());
+  if (all == set_aside_) return {};
+  set_aside_ = std::move(all);
+  const auto is_set_aside = [this](std::int32_t number) { return set_aside_.contains(number); };
+  std::vector<std::int32_t> lost;
+  for (const auto& [number, partition] : partitions_) {
+    if (is_set_aside(number)) lost.push_back(number);
+  }
+  if (!lost.empty()) {
+    std::erase_if(held_back_,
+                  [&](const LogRecord& each) { return is_set_aside(each.position.partition); });
+    if (unburied_ && is_set_aside(unburied_->partition)) unburied_.reset();
+    listener_.on_revoked(lost);
+    commit_passed();
+    for (const auto number : lost) partitions_.erase(number);
+    library_is_behind_ = true;
+  }
+  is_returning_ = !assignment_is_new_ && !unread().empty();
+  return_at_ = {};
+  ends_below_since_.reset();
+  served_at_ = {};  // so that the next poll for no records begins them, too
   return {};
 }
 

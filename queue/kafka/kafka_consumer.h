@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -34,9 +35,14 @@ struct KafkaConsumerContext {
 // The log's member of the group. Threads: as Consumer.
 //
 // Messages are taken one by one, since batches of librdkafka skip offsets around pause and resume.
-// Partitions are assigned and revoked inside `poll` only. Under pressure (polls for no records) one
-// message is held back here. Then all partitions are paused until there is room, or until they are
-// revoked.
+// The group assigns and revokes partitions inside `poll` only. Under pressure (polls for no
+// records) one message is held back here. Then all partitions are paused until there is room, or
+// until they are revoked.
+//
+// The library reads only the partitions that are not set aside. Under the protocol `range` it takes
+// a changed choice of partitions only as a whole: it then reads each from `Partition::next` again
+// and drops what it has fetched. So no record of the partitions that it reads on is lost or comes
+// twice. Kept by: KafkaSetAside.OtherPartitionsLoseRepeatAndReorderNothing.
 class KafkaConsumer final : public Consumer, public KafkaHandler {
  public:
   // Errors: `invalid_argument`, `unavailable`.
@@ -49,6 +55,7 @@ class KafkaConsumer final : public Consumer, public KafkaHandler {
   [[nodiscard]] Result<std::vector<LogRecord>> poll(std::size_t max,
                                                     std::chrono::milliseconds wait) override;
   [[nodiscard]] Result<void> commit(std::span<const Position> finished) override;
+  [[nodiscard]] Result<void> set_aside(std::span<const std::int32_t> partitions) override;
   void wake() override;
 
  private:
@@ -68,13 +75,21 @@ class KafkaConsumer final : public Consumer, public KafkaHandler {
 
   [[nodiscard]] Result<void> join();
   void leave();
-  [[nodiscard]] KafkaAsker asker();
+  [[nodiscard]] KafkaAsker asker(rd_kafka_t* client);
   [[nodiscard]] Result<void> begin_assignment();
+  void begin_returning();
+  [[nodiscard]] Result<void> return_partitions();
+  // Asks for their ranges, tells the listener and begins them.
+  [[nodiscard]] Result<void> begin(const std::vector<std::int32_t>& numbers,
+                                   const KafkaAsker& brokers);
   [[nodiscard]] Result<void> check_ends(const KafkaRanges& read);
+  // The assigned partitions that are neither set aside nor read.
+  [[nodiscard]] std::vector<std::int32_t> unread() const;
+  [[nodiscard]] Result<void> restart_library();
   void give_up();
   void serve_group();
-  // Joins the group, begins newly assigned partitions and stores a waiting dead letter, each if
-  // needed.
+  // Joins the group, begins assigned and returning partitions and stores a waiting dead letter,
+  // each if needed.
   [[nodiscard]] Result<void> prepare();
   [[nodiscard]] Result<void> poll_none();
   void pause_all(bool paused);
@@ -94,10 +109,18 @@ class KafkaConsumer final : public Consumer, public KafkaHandler {
   const KafkaConsumerContext context_;
   Listener& listener_;
   KafkaClient client_;
+  // Asks about partitions that return. Null before the first return. A broker answers a client's
+  // questions behind its fetches, which wait for records.
+  KafkaClient observer_;
   KafkaQueue queue_;  // of the client, for `wake`; under the mutex
   KafkaQueue prune_answers_;
-  KafkaPartitions assigned_by_group_;  // set until the listener is told
-  std::map<std::int32_t, Partition> partitions_;
+  std::set<std::int32_t> assigned_;  // by the group
+  bool assignment_is_new_ = false;   // until the listener accepts it
+  std::set<std::int32_t> set_aside_;
+  std::map<std::int32_t, Partition> partitions_;  // that are read
+  bool is_returning_ = false;                     // partitions have left `set_aside_`
+  SteadyTime return_at_{};                        // the next try to begin them
+  bool library_is_behind_ = false;                // it reads other partitions than `partitions_`
   KafkaMessage unburied_;            // an unreadable message whose dead letter is not stored yet
   std::deque<LogRecord> held_back_;  // taken from the client, not handed out yet
   std::optional<Error> broken_;

@@ -9,6 +9,7 @@
 
 #include "queue/kafka/kafka_client.h"
 #include "queue/kafka/kafka_log.h"
+#include "tests/conformance/kafka_other_client.h"
 #include "tests/conformance/kafka_test_settings.h"
 #include "tests/conformance/log_conformance.h"
 
@@ -17,19 +18,8 @@ namespace {
 
 using namespace std::chrono_literals;
 using SteadyClock = std::chrono::steady_clock;
-using Properties = std::map<std::string, std::string>;
 
 constexpr int wait_ms = 30'000;
-
-queue::KafkaClient other_client(rd_kafka_type_t type, Properties properties) {
-  properties["bootstrap.servers"] = std::getenv("CONVERSED_TEST_KAFKA");
-  queue::KafkaConf conf(rd_kafka_conf_new());
-  for (const auto& [name, value] : properties) {
-    EXPECT_EQ(rd_kafka_conf_set(conf.get(), name.c_str(), value.c_str(), nullptr, 0),
-              RD_KAFKA_CONF_OK);
-  }
-  return queue::KafkaClient(rd_kafka_new(type, conf.release(), nullptr, 0));
-}
 
 void append_and_wait(queue::Log& log, int count) {
   Outcomes outcomes;
@@ -40,12 +30,6 @@ void append_and_wait(queue::Log& log, int count) {
   for (const auto& [id, outcome] : outcomes.wait(static_cast<std::size_t>(count))) {
     ASSERT_TRUE(outcome.has_value()) << id << ": " << outcome.error().message;
   }
-}
-
-int assigned_to(rd_kafka_t* member) {
-  rd_kafka_topic_partition_list_t* raw = nullptr;
-  EXPECT_EQ(rd_kafka_assignment(member, &raw), RD_KAFKA_RESP_ERR_NO_ERROR);
-  return queue::KafkaPartitions(raw)->cnt;
 }
 
 TEST(KafkaBroker, RecordsDroppedUnderPressureAreReadAgainLater) {
@@ -64,14 +48,7 @@ TEST(KafkaBroker, RecordsDroppedUnderPressureAreReadAgainLater) {
          SteadyClock::now() < deadline) {
     ASSERT_TRUE((*consumer)->poll(0, 0ms).has_value());
   }
-  const auto other = other_client(RD_KAFKA_CONSUMER, {{"group.id", settings.topic_prefix},
-                                                      {"partition.assignment.strategy", "range"},
-                                                      {"enable.auto.commit", "false"}});
-  rd_kafka_poll_set_consumer(other.get());
-  const queue::KafkaPartitions topics(rd_kafka_topic_partition_list_new(1));
-  rd_kafka_topic_partition_list_add(topics.get(), (settings.topic_prefix + ".events").c_str(),
-                                    RD_KAFKA_PARTITION_UA);
-  ASSERT_EQ(rd_kafka_subscribe(other.get(), topics.get()), RD_KAFKA_RESP_ERR_NO_ERROR);
+  const auto other = other_member(settings.topic_prefix);
   while (assigned_to(other.get()) == 0 && SteadyClock::now() < deadline) {
     ASSERT_TRUE((*consumer)->poll(0, 0ms).has_value());
     const queue::KafkaMessage ignored(rd_kafka_consumer_poll(other.get(), 50));

@@ -192,6 +192,25 @@ TEST_F(KafkaLogTest, OneConsumerAtATime) {
   EXPECT_TRUE(log_->subscribe(listener).has_value());
 }
 
+// The record waits for its dead letter while the library begins to read the partition again.
+TEST_F(KafkaLogTest, AnUnreadableRecordIsBuriedOnceWhenAnotherPartitionIsSetAside) {
+  open();
+  ASSERT_NO_FATAL_FAILURE(produce(0, "k", {}));
+  rd_kafka_mock_push_request_errors(cluster_, produce_request, 1,
+                                    RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED);
+  Ignoring listener;
+  auto consumer = log_->subscribe(listener);
+  Result<std::vector<LogRecord>> polled = (*consumer)->poll(10, 10ms);
+  while (polled) polled = (*consumer)->poll(10, 10ms);
+  EXPECT_EQ(polled.error().code, Errc::bad_upstream) << polled.error().message;
+  ASSERT_TRUE((*consumer)->set_aside(std::vector<std::int32_t>{1}).has_value());
+  while (log_->ranges().value()[0].committed < 1) {
+    polled = (*consumer)->poll(10, 10ms);
+    ASSERT_TRUE(polled || polled.error().code == Errc::bad_upstream) << polled.error().message;
+  }
+  EXPECT_EQ(end_of("p.deadletters", 0), 1);
+}
+
 TEST_F(KafkaLogTest, ManyUnreadableRecordsDoNotDelayAPoll) {
   open();
   for (int n = 0; n < 20; ++n) ASSERT_NO_FATAL_FAILURE(produce(0, "k", {}));
