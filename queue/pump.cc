@@ -37,6 +37,15 @@ void Pump::set_held(bool on) {
   if (!stopping_) consumer_->wake();
 }
 
+void Pump::set_aside(std::vector<std::int32_t> partitions) {
+  const std::lock_guard lock(mutex_);
+  set_aside_ = std::move(partitions);
+  set_aside_at_ = {};
+  changed_.notify_all();
+  lanes_.interrupt();
+  if (!stopping_) consumer_->wake();
+}
+
 bool Pump::stop(std::chrono::milliseconds deadline) {
   std::call_once(stopped_, [this, deadline] {
     {
@@ -95,7 +104,9 @@ void Pump::loop() {
       commit();
       commit_at = now + settings_.commit_interval;
     }
-    if (!move(commit_at)) wait(settings_.retry_interval, [this] { return stopping_; });
+    if (!move(commit_at)) {
+      wait(settings_.retry_interval, [this] { return stopping_ || has_set_aside(); });
+    }
   }
 }
 
@@ -103,17 +114,41 @@ bool Pump::move(SteadyTime commit_at) {
   const auto left = std::max(
       std::chrono::ceil<std::chrono::milliseconds>(commit_at - std::chrono::steady_clock::now()),
       0ms);
-  if (held() || lanes_.room() == 0) {
-    if (held()) {
-      wait(left, [this] { return stopping_ || !held_; });
-    } else {
-      lanes_.wait_for_room(left);
-    }
-    return took(consumer_->poll(0, 0ms));
+  const bool is_held = held();
+  const bool takes_none = is_held || lanes_.room() == 0;
+  if (is_held) {
+    wait(left, [this] { return stopping_ || !held_ || has_set_aside(); });
+  } else if (takes_none) {
+    lanes_.wait_for_room(left);
   }
+  const bool is_settled = apply_set_aside();
+  if (takes_none) return took(consumer_->poll(0, 0ms));
   const std::size_t max = std::min(settings_.max_poll, lanes_.room());
-  const bool idle = lanes_.in_flight() == 0 && all_committed_;
+  const bool idle = is_settled && lanes_.in_flight() == 0 && all_committed_;
   return took(consumer_->poll(max, idle ? idle_poll : left));
+}
+
+bool Pump::apply_set_aside() {
+  std::optional<std::vector<std::int32_t>> wanted;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!set_aside_) return true;
+    if (!has_set_aside()) return false;
+    wanted = std::exchange(set_aside_, std::nullopt);
+  }
+  auto done = consumer_->set_aside(*wanted);
+  if (done) return true;
+  report(done.error());
+  const std::lock_guard lock(mutex_);
+  if (!set_aside_) {  // else there is a newer set
+    set_aside_ = std::move(wanted);
+    set_aside_at_ = std::chrono::steady_clock::now() + settings_.retry_interval;
+  }
+  return false;
+}
+
+bool Pump::has_set_aside() const {
+  return set_aside_ && std::chrono::steady_clock::now() >= set_aside_at_;
 }
 
 bool Pump::took(Result<std::vector<LogRecord>> records) {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <thread>
@@ -38,7 +39,8 @@ struct PumpSettings {
   std::chrono::milliseconds commit_interval{100};  // between commits of finished positions
   std::chrono::milliseconds retry_interval{500};   // after an error of the log
   std::chrono::milliseconds revoke_wait{5'000};    // for runs of a partition about to be lost
-  // Called with each error of the log, on the pump's thread. Must not block. May be empty.
+  // Called on the pump's thread with each error of the log, also if it concerns only partitions
+  // that return from being set aside. Must not block. May be empty.
   std::function<void(const Error&)> report;
   // Also called, with an error after which no record can be read (`conflict`): the log has gone
   // back or has lost records, or its client has failed for good.
@@ -65,6 +67,13 @@ class Pump final : private Listener {
   void hold() { set_held(true); }
   void release() { set_held(false); }
 
+  // Sets the partitions that this pump does not read from now on, as in Consumer::set_aside: the
+  // complete set, which replaces the earlier one. Returns at once. The pump's thread gives the set
+  // to the consumer before its next poll, also while it is held or without room, and again every
+  // `retry_interval` if the consumer fails. PartitionOwner::given_up and `take_up` tell when it is
+  // done. Runs in hand of the partitions delay the other partitions by up to `revoke_wait`.
+  void set_aside(std::vector<std::int32_t> partitions);
+
   // Stops polling, stops the lanes with this deadline for runs in hand, commits the finished
   // positions and destroys the consumer. True: no run was left in hand. A second call does nothing.
   bool stop(std::chrono::milliseconds deadline);
@@ -75,6 +84,7 @@ class Pump final : private Listener {
   Pump(PumpSettings settings, Lanes& lanes);
   [[nodiscard]] Result<void> on_assigned(std::span<const PartitionRange> partitions) override;
   void on_revoked(std::span<const std::int32_t> partitions) override;
+  void on_put_off(const Error& error) override { report(error); }
   void on_waiting() override { heartbeat_.beat(); }
   void set_held(bool on);
   [[nodiscard]] bool held();
@@ -83,6 +93,10 @@ class Pump final : private Listener {
   void loop();
   // Moves records, or waits for some until `commit_at` at most. False after an error of the log.
   [[nodiscard]] bool move(SteadyTime commit_at);
+  // Gives a new set to the consumer. False: the consumer has not accepted it yet.
+  [[nodiscard]] bool apply_set_aside();
+  // Whether a set is due to be given. Needs the lock.
+  [[nodiscard]] bool has_set_aside() const;
   [[nodiscard]] bool took(Result<std::vector<LogRecord>> records);
   void commit();
   void report(const Error& error);
@@ -99,6 +113,8 @@ class Pump final : private Listener {
   std::condition_variable changed_;
   bool held_ = false;
   bool stopping_ = false;
+  std::optional<std::vector<std::int32_t>> set_aside_;  // until the consumer has accepted it
+  SteadyTime set_aside_at_{};                           // the next try, after an error
   std::once_flag stopped_;
   std::jthread thread_;
 };
