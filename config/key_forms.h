@@ -115,7 +115,8 @@ template <typename Field>
 constexpr Key row(std::string_view path, std::string_view doc) {
   using Value = std::remove_reference_t<std::invoke_result_t<Field, Settings&>>;
   Key key{.path = path, .doc = doc};
-  key.is_secret = std::is_same_v<Value, Secret> || std::is_same_v<Value, std::vector<Pair>>;
+  key.is_secret = std::is_same_v<Value, Secret> || std::is_same_v<Value, std::vector<Secret>> ||
+                  std::is_same_v<Value, std::vector<Pair>>;
   key.assign = [](Settings& settings, const Key& self, const Items& items) -> Complaint {
     if constexpr (is_vector<Value>) {
       return parse_items(self, items, Field{}(settings));

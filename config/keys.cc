@@ -80,6 +80,9 @@ constexpr TextRule header_value{is_named_value,
 constexpr TextRule optional_url{
     [](std::string_view text) { return text.empty() || model::is_http_url(text); },
     "a URL that begins with http:// or https://, or nothing"};
+constexpr TextRule postgres_urls{
+    [](std::string_view text) { return !text.empty() && is_postgres_url(text); },
+    "a list of URLs that begin with postgresql://"};
 constexpr TextRule share{is_share, "a number from 0 to 1, such as 0.05"};
 constexpr TextRule postgres_url{is_postgres_url,
                                 "a URL that begins with postgresql://, or nothing"};
@@ -160,6 +163,11 @@ constexpr Key table[] = {
             "The database. Required by the postgres driver, which needs queue.driver kafka; see "
             "store/README.md. If it has a password, set it by the environment variable or as a "
             "credential. It is never printed."),
+    setting(CONVERSED_FIELD(store.postgres.shards), postgres_urls,
+            "Further servers, which share the sessions with the first by the partitions of the "
+            "log; see store/README.md. All daemons need the same list. Add servers at its end, and "
+            "never change the order. A new store spreads its partitions over all servers; an "
+            "existing one keeps them. The URLs are never printed."),
     setting(CONVERSED_FIELD(store.postgres.timeout), Range{second, 10 * minute},
             "How long the server may take for a connection or a statement. After it, the database "
             "counts as away: requests that need it are answered 503, or 504 if a change may have "

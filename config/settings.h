@@ -90,6 +90,7 @@ struct QueueSettings {
 
 struct PostgresSettings {
   Secret url;
+  std::vector<Secret> shards;  // URLs of further servers
   Duration timeout = std::chrono::seconds(10);
 };
 

@@ -120,7 +120,7 @@ Result<std::unique_ptr<store::Store>> App::wait_for_store() {
     // Before anything reads the clock of timers. In a cluster all daemons follow the server's clock
     // instead.
     if (store && !in_cluster(settings_)) {
-      const auto kept = (*store)->timers().offset();
+      const auto kept = (*store)->first().timers().offset();
       if (!kept) return fail(kept.error());
       timer_clock_.set_offset(*kept);
     }
@@ -141,7 +141,7 @@ void App::give_up_start() {
   if (started_) return;
   given_up_.request_stop();
   // Ends all waits for a failing store.
-  if (parts_) parts_->ground.store->committer().stop_retrying();
+  if (parts_) parts_->ground.store->stop_retrying();
 }
 
 void App::reload(const std::function<std::optional<config::Settings>()>& read) {

@@ -1,5 +1,7 @@
 #include "daemon/app_cluster.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "daemon/data/storage.h"
@@ -48,31 +50,30 @@ ClusterParts::ClusterParts(Ground& with, LiveParts& live, ClusterPorts told)
 
 void ClusterParts::hear(LiveParts& live) {
   if (!is_shared()) return;
-  auto& notifications = ground.store->notifications();
-  const auto subscribe = [&](std::string_view topic, store::Notifications::Heard heard) {
-    return notifications.subscribe(std::string(topic), std::move(heard));
+  const auto subscribe = [&](std::string_view topic, const store::Notifications::Heard& heard) {
+    std::ranges::move(ground.store->subscribe(topic, heard), std::back_inserter(heard_));
   };
-  heard_answers_ = subscribe(store::answers_topic, [&live](std::string_view inputs) {
-    live.pending_replies.hear(inputs);
-  });
+  // Subscribes to a topic whose notifications name a session.
+  const auto hear_of_session = [&](std::string_view topic,
+                                   const std::function<void(const model::SessionKey&)>& tell) {
+    subscribe(topic, [tell](std::string_view session) {
+      if (const auto key = model::SessionKey::decode(session)) tell(*key);
+    });
+  };
+  subscribe(store::answers_topic,
+            [&live](std::string_view inputs) { live.pending_replies.hear(inputs); });
   // If a notification is lost, the regular looks of PartitionKeeper and Deliverer find its session.
-  heard_touches_ = subscribe(store::touch_topic, [this](std::string_view session) {
-    if (const auto key = model::SessionKey::decode(session)) ports.touch(*key);
-  });
-  heard_deliveries_ = subscribe(store::deliver_topic, [this](std::string_view session) {
-    if (const auto key = model::SessionKey::decode(session)) ports.deliver(*key);
-  });
-  heard_retries_ = subscribe(store::retry_topic, [this](std::string_view session) {
-    if (const auto key = model::SessionKey::decode(session)) ports.retry(*key);
-  });
-  heard_resumes_ = subscribe(store::resume_topic, [this](std::string_view endpoint_id) {
+  hear_of_session(store::touch_topic, ports.touch);
+  hear_of_session(store::deliver_topic, ports.deliver);
+  hear_of_session(store::retry_topic, ports.retry);
+  subscribe(store::resume_topic, [this](std::string_view endpoint_id) {
     if (!endpoint_id.empty()) ports.resume(std::string(endpoint_id));
   });
-  heard_erasures_ =
-      subscribe(store::erased_topic, [this](std::string_view) { ports.forget_sessions(); });
+  subscribe(store::erased_topic, [this](std::string_view) { ports.forget_sessions(); });
+  subscribe(store::layout_topic, [this](std::string_view) { ports.layout_changed(); });
   const auto notify = [&live](std::string_view names) { live.watch.notify(names); };
-  heard_outputs_ = subscribe(store::outputs_topic, notify);
-  heard_jobs_ = subscribe(store::jobs_topic, notify);
+  subscribe(store::outputs_topic, notify);
+  subscribe(store::jobs_topic, notify);
 }
 
 Result<void> ClusterParts::start() {
@@ -86,12 +87,7 @@ Result<void> ClusterParts::start() {
 }
 
 void ClusterParts::stop_hearing() {
-  heard_answers_ = {};
-  heard_touches_ = {};
-  heard_deliveries_ = {};
-  heard_retries_ = {};
-  heard_resumes_ = {};
-  heard_erasures_ = {};
+  heard_.clear();
 }
 
 void ClusterParts::stop() {

@@ -24,6 +24,7 @@ struct ClusterPorts {
   std::function<void(const model::SessionKey&)> retry;
   std::function<void(const std::string& endpoint_id)> resume;
   std::function<void()> forget_sessions;
+  std::function<void()> layout_changed;  // must not block
 };
 
 // The cluster group: the ownership of sessions, and the exchange with the other daemons through the
@@ -37,7 +38,7 @@ struct ClusterParts {
   void hear(LiveParts& live);
   // Joins the other daemons, under a name that no other daemon has.
   [[nodiscard]] model::Result<void> start();
-  // Receives no more notifications about sessions and answers.
+  // Receives no more notifications.
   void stop_hearing();
   void stop();
 
@@ -54,14 +55,7 @@ struct ClusterParts {
   std::unique_ptr<Peers> peers;
 
  private:
-  store::Notifications::Subscription heard_answers_;
-  store::Notifications::Subscription heard_touches_;
-  store::Notifications::Subscription heard_deliveries_;
-  store::Notifications::Subscription heard_retries_;
-  store::Notifications::Subscription heard_resumes_;
-  store::Notifications::Subscription heard_erasures_;
-  store::Notifications::Subscription heard_outputs_;
-  store::Notifications::Subscription heard_jobs_;
+  std::vector<store::Notifications::Subscription> heard_;
 };
 
 }  // namespace conversed::daemon

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -55,26 +56,35 @@ std::unique_ptr<CodePool> script_pool(const Ground& ground) {
 }  // namespace
 
 OutboundParts::OutboundParts(Ground& with, const Ownership& ownership, Egress policy,
-                             OutboundPorts ports)
+                             const OutboundPorts& ports)
     : ground(with),
       webhooks(webhook_settings(with.settings, with.heartbeats), policy),
       upstreams(client_settings("upstreams", with.settings.calls.connections, with.heartbeats),
                 std::move(policy)),
       retention_clock(with.timer_clock),
       schedule_clock(with.timer_clock),
-      deliverer(delivering(), *with.store, webhooks, with.clock, with.timer_clock, with.metrics,
-                ownership),
       scripts(script_pool(with)),
-      caller(calling(), *with.store, upstreams, with.append_event(), with.clock, with.metrics,
-             ownership),
-      scheduler(scheduling(ports), *with.store, with.append_event(), with.clock, with.metrics),
       setup(setup_settings(with.settings), *with.store, upstreams),
       bulk_work(*with.store, with.clock, bulk_ports()),
       job_steps(setup, bulk_work),
       job_worker(working(), with.store->jobs(), job_steps, with.timer_clock,
-                 in_cluster(with.settings) ? &with.store->notifications() : nullptr),
+                 in_cluster(with.settings) ? &with.store->first().notifications() : nullptr),
       housekeeper(tidying(ports), *with.store, retention_clock),
-      ramp_guard(*with.store, &with.heartbeats) {}
+      ramp_guard(*with.store, &with.heartbeats) {
+  store::Store& store = *with.store;
+  for (const auto& shard : store.shards()) {
+    shards.emplace_back(new ShardServices{
+        {delivering(), store.assets(), *shard, webhooks, with.clock, with.timer_clock, with.metrics,
+         ownership},
+        {calling(), store, *shard, upstreams, with.append_event(), with.clock, with.metrics,
+         ownership},
+        {scheduling(ports), *shard, with.append_event(), with.clock, with.metrics}});
+  }
+}
+
+std::size_t OutboundParts::share_of(std::size_t all) const {
+  return std::max<std::size_t>(1, all / ground.store->shards().size());
+}
 
 DelivererSettings OutboundParts::delivering() const {
   const config::DeliverySettings& settings = ground.settings.delivery;
@@ -82,7 +92,7 @@ DelivererSettings OutboundParts::delivering() const {
   delivering.timeout = settings.timeout;
   delivering.retry_for = settings.retry_for;
   delivering.pause_after = settings.pause_after;
-  delivering.connections = settings.connections;
+  delivering.connections = share_of(settings.connections);
   delivering.secret_overlap = settings.secret_overlap;
   delivering.drain_timeout = std::min(settings.timeout, milliseconds(3'000));
   delivering.keeps_receipts = ground.settings.retention.receipts.count() > 0;
@@ -92,7 +102,7 @@ DelivererSettings OutboundParts::delivering() const {
 }
 
 CallerSettings OutboundParts::calling() const {
-  const std::size_t connections = ground.settings.calls.connections;
+  const std::size_t connections = share_of(ground.settings.calls.connections);
   CallerSettings calling;
   calling.max_response_bytes = ground.settings.calls.max_response_bytes;
   calling.limits.requests = connections;
@@ -101,7 +111,7 @@ CallerSettings OutboundParts::calling() const {
   // An organization with several slow upstreams leaves a quarter to the others.
   calling.limits.per_organization = std::max<std::size_t>(1, connections * 3 / 4);
   calling.model_tokens_per_month = ground.settings.quota.model_tokens_per_month;
-  calling.limits.scripts = ground.settings.flows.code_processes;
+  calling.limits.scripts = share_of(ground.settings.flows.code_processes);
   calling.code = scripts.get();
   calling.timer_clock = &ground.timer_clock;
   calling.keeps_receipts = ground.settings.retention.receipts.count() > 0;
@@ -110,9 +120,9 @@ CallerSettings OutboundParts::calling() const {
   return calling;
 }
 
-SchedulerSettings OutboundParts::scheduling(OutboundPorts& ports) const {
+SchedulerSettings OutboundParts::scheduling(const OutboundPorts& ports) const {
   SchedulerSettings scheduling;
-  scheduling.backlog = std::move(ports.backlog);
+  scheduling.backlog = ports.backlog;
   scheduling.timer_clock = &ground.timer_clock;
   scheduling.mine = ports.mine;
   scheduling.sample = ground.spans != nullptr ? ground.settings.telemetry.otlp.sample : 0;
@@ -131,10 +141,10 @@ JobWorkerSettings OutboundParts::working() {
 
 BulkWorkPorts OutboundParts::bulk_ports() {
   BulkWorkPorts bulk{.append = ground.append_event()};
-  bulk.deliver = [this](const model::SessionKey& key) { deliverer.offer_earlier(key); };
+  bulk.deliver = [this](const model::SessionKey& key) { of(key).deliverer.offer_earlier(key); };
   // In a cluster the store's notifications reach this daemon, too.
   if (!in_cluster(ground.settings)) {
-    bulk.retry = [this](const model::SessionKey& key) { deliverer.retry(key); };
+    bulk.retry = [this](const model::SessionKey& key) { of(key).deliverer.retry(key); };
   }
   return bulk;
 }
@@ -174,8 +184,12 @@ Result<void> OutboundParts::start() {
         "conversed nor in ../libexec/conversed; install it, or switch flows.code off");
   }
   std::vector<Service*> services;
-  if (ground.has(Role::worker)) services = {&webhooks, &upstreams, &deliverer, &caller};
-  if (ground.has(Role::scheduler)) services.push_back(&scheduler);
+  if (ground.has(Role::worker)) services = {&webhooks, &upstreams};
+  for_each([&](ShardServices& shard) {
+    if (ground.has(Role::worker))
+      services.insert(services.end(), {&shard.deliverer, &shard.caller});
+    if (ground.has(Role::scheduler)) services.push_back(&shard.scheduler);
+  });
   if (ground.has(Role::worker)) services.insert(services.end(), {&job_worker, &ramp_guard});
   if (ground.has(Role::scheduler)) services.push_back(&housekeeper);
   for (Service* service : services) {
@@ -191,15 +205,43 @@ void OutboundParts::stop_jobs() {
 }
 
 void OutboundParts::stop() {
-  deliverer.stop();
+  for_each([](ShardServices& shard) { shard.deliverer.stop(); });
   upstreams.stop();
   webhooks.stop();
   if (scripts) scripts->stop();
 }
 
+void OutboundParts::resume(const std::string& endpoint_id) {
+  for_each([&](ShardServices& shard) { shard.deliverer.resume(endpoint_id); });
+}
+
+std::vector<Deliverer::Sending> OutboundParts::sending(const std::vector<model::SessionKey>& keys) {
+  if (shards.size() == 1) return shards.front()->deliverer.sending(keys);
+  std::vector<Deliverer::Sending> all(keys.size());
+  std::map<ShardServices*, std::vector<std::size_t>> by_shard;
+  for (std::size_t at = 0; at < keys.size(); ++at) by_shard[&of(keys[at])].push_back(at);
+  for (const auto& [shard, places] : by_shard) {
+    std::vector<model::SessionKey> its_keys;
+    for (const auto at : places) its_keys.push_back(keys[at]);
+    const auto sending = shard->deliverer.sending(its_keys);
+    for (std::size_t n = 0; n < std::min(places.size(), sending.size()); ++n)
+      all[places[n]] = sending[n];
+  }
+  return all;
+}
+
+std::optional<model::Timestamp> OutboundParts::calling_since(const std::string& id) {
+  for (const auto& shard : shards) {
+    if (const auto since = shard->caller.calling_since(id)) return since;
+  }
+  return std::nullopt;
+}
+
 void OutboundParts::ownership_changed() {
-  deliverer.ownership_changed();
-  caller.ownership_changed();
+  for_each([](ShardServices& shard) {
+    shard.deliverer.ownership_changed();
+    shard.caller.ownership_changed();
+  });
 }
 
 }  // namespace conversed::daemon

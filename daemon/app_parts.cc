@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "daemon/ops/logging.h"
+#include "store/shards/across_shards.h"
 
 namespace conversed::daemon {
 
@@ -59,7 +60,8 @@ App::Parts::Parts(const Outside& outside, Egress policy, api::JwtVerifier contac
       front(ground, live, outbound.schedule_clock, std::move(contact_center), opened_log.embedded),
       turns(ground, live, cluster.ownership, turn_effects(),
             [this] { outbound.ownership_changed(); }),
-      sampler(ground.metrics, ground.clock, live.history) {
+      sampler(ground.metrics, ground.clock, live.history),
+      store_failing_since(ground.store->shards().size()) {
   connect_operations();
   cluster.hear(live);
   ground.store->jobs().on_change([this](const std::string& id) {
@@ -70,16 +72,35 @@ App::Parts::Parts(const Outside& outside, Egress policy, api::JwtVerifier contac
 
 ClusterPorts App::Parts::cluster_ports() {
   return {
-      .daemons_changed = [this] { outbound.scheduler.look_again(); },
-      .each_second = [this] { turns.look_at_lag(); },
+      .daemons_changed =
+          [this] { outbound.for_each([](ShardServices& shard) { shard.scheduler.look_again(); }); },
+      .each_second =
+          [this] {
+            turns.look_at_lag();
+            if (layout_changed.exchange(false)) take_layout();
+            turns.look_at_shards();
+          },
       .touch = [this](const model::SessionKey& key) { turns.touch(key); },
-      .deliver = [this](const model::SessionKey& key) { outbound.deliverer.offer_earlier(key); },
-      .retry = [this](const model::SessionKey& key) { outbound.deliverer.retry(key); },
+      .deliver =
+          [this](const model::SessionKey& key) { outbound.of(key).deliverer.offer_earlier(key); },
+      .retry = [this](const model::SessionKey& key) { outbound.of(key).deliverer.retry(key); },
       .resume =
           [this](const std::string& endpoint_id) {
-            if (ground.has(Role::worker)) outbound.deliverer.resume(endpoint_id);
+            if (ground.has(Role::worker)) outbound.resume(endpoint_id);
           },
-      .forget_sessions = [this] { turns.forget_sessions(); }};
+      .forget_sessions = [this] { turns.forget_sessions(); },
+      .layout_changed = [this] { layout_changed = true; }};
+}
+
+// If the store fails, the next second asks again.
+void App::Parts::take_layout() {
+  if (auto read = ground.store->layout().read(); !read) {
+    // A daemon that does not know a server can't go on.
+    if (read.error().code == model::Errc::conflict) return ground.die(read.error());
+    layout_changed = true;
+    log::warn("the partitions of the store's servers can't be read",
+              {{"error", read.error().message}});
+  }
 }
 
 void App::Parts::connect_operations() {
@@ -89,21 +110,34 @@ void App::Parts::connect_operations() {
   // Without the role no thread reads the Deliverer's mailbox.
   if (ground.has(Role::worker)) {
     sessions.deliver = [this](const model::SessionKey& key) {
-      outbound.deliverer.offer_earlier(key);
+      outbound.of(key).deliverer.offer_earlier(key);
     };
     sessions.delivery_rate = [this](const std::string& endpoint_id) {
-      const auto count = outbound.deliverer.recent_posts(endpoint_id);
-      return api::DeliveryRate{count.time, count.posts, count.failed};
+      api::DeliveryRate rate;
+      outbound.for_each([&](ShardServices& shard) {
+        const auto count = shard.deliverer.recent_posts(endpoint_id);
+        rate.time = std::max(rate.time, count.time);
+        rate.posts += count.posts;
+        rate.failed += count.failed;
+      });
+      return rate;
     };
     front.services.projects.delivery_rate = sessions.delivery_rate;
   }
   // In a cluster the store's notifications reach this daemon, too.
   if (!cluster.is_shared()) {
-    sessions.retry = [this](const model::SessionKey& key) { outbound.deliverer.retry(key); };
-    sessions.resume_endpoint = [this](const std::string& id) { outbound.deliverer.resume(id); };
+    sessions.retry = [this](const model::SessionKey& key) {
+      outbound.of(key).deliverer.retry(key);
+    };
+    sessions.resume_endpoint = [this](const std::string& id) { outbound.resume(id); };
   }
-  sessions.schedule = [this](const model::Schedule& waits) { outbound.scheduler.offer(waits); };
-  sessions.timer = [this](model::Timestamp due) { outbound.scheduler.offer(due); };
+  sessions.schedule = [this](const model::Schedule& waits) {
+    outbound.of(waits.session).scheduler.offer(waits);
+  };
+  // A scheduler without a due timer only looks.
+  sessions.timer = [this](model::Timestamp due) {
+    outbound.for_each([due](ShardServices& shard) { shard.scheduler.offer(due); });
+  };
   front.services.daemon.members = [this] { return cluster.members(); };
   front.reasons.connect(reason_ports());
 }
@@ -114,12 +148,12 @@ api::ReasonPorts App::Parts::reason_ports() {
   if (ground.has(Role::worker)) {
     ports.sending = [this](const auto& keys) {
       std::vector<api::SendingView> views;
-      for (const auto& each : outbound.deliverer.sending(keys)) {
+      for (const auto& each : outbound.sending(keys)) {
         views.push_back({each.since, each.not_before});
       }
       return views;
     };
-    ports.calling_since = [this](const auto& id) { return outbound.caller.calling_since(id); };
+    ports.calling_since = [this](const auto& id) { return outbound.calling_since(id); };
   }
   ports.waits_for_share = [this](const auto& key) { return turns.waits_for_share(key); };
   ports.partition = [this](const auto& key) -> std::optional<api::PartitionView> {
@@ -140,10 +174,7 @@ api::ReasonPorts App::Parts::reason_ports() {
     const auto used = ground.store->usage().used(organisation, store::injects_counter, month);
     return used && static_cast<std::uint64_t>(*used) >= limit;
   };
-  ports.store_failing_since = [this]() -> std::optional<model::Timestamp> {
-    const auto since = store_failing_since.load();
-    return since == model::Timestamp() ? std::nullopt : std::optional(since);
-  };
+  ports.store_failing_since = [this] { return store_failing(); };
   ports.log_failing_since = [this] { return log_failing(); };
   return ports;
 }
@@ -151,37 +182,59 @@ api::ReasonPorts App::Parts::reason_ports() {
 TurnPorts App::Parts::turn_effects() {
   TurnPorts effects;
   effects.deliver = [this](const store::SessionCommit& commit, auto built) {
-    outbound.deliverer.offer(commit, built);
+    outbound.of(commit.key).deliverer.offer(commit, built);
   };
-  effects.call = [this](const std::string& project, const std::string& target) {
-    outbound.caller.offer(project, target);
+  effects.call = [this](const model::SessionKey& key, const std::string& target) {
+    outbound.of(key).caller.offer(key.project_id, target);
   };
-  effects.timer = [this](model::Timestamp due) { outbound.scheduler.offer(due); };
-  effects.schedule = [this](const model::Schedule& waits) { outbound.scheduler.offer(waits); };
+  effects.timer = [this](const model::SessionKey& key, model::Timestamp due) {
+    outbound.of(key).scheduler.offer(due);
+  };
+  effects.schedule = [this](const model::Schedule& waits) {
+    outbound.of(waits.session).scheduler.offer(waits);
+  };
   effects.ramp_failed = [this] { outbound.ramp_guard.look(); };
   return effects;
 }
 
-// Called on the Committer's thread.
-void App::Parts::on_store_health(bool healthy) {
-  store_failing_since = healthy ? model::Timestamp() : ground.clock.now();
+// Called on the shard's Committer's thread.
+void App::Parts::on_store_health(std::size_t shard, bool healthy) {
+  store_failing_since.at(shard) = healthy ? model::Timestamp() : ground.clock.now();
   if (healthy) {
-    log::info("store works again");
+    log::info("store works again", {{"shard", shard}});
   } else {
+    const auto& committer = ground.store->shards().at(shard)->committer();
     log::error("store fails; trying again until it works",
-               {{"error", ground.store->committer().last_failure()}});
+               {{"shard", shard}, {"error", committer.last_failure()}});
   }
-  turns.on_store_health(healthy);
+  turns.look_at_shards();
+}
+
+std::optional<model::Timestamp> App::Parts::store_failing() const {
+  std::optional<model::Timestamp> first;
+  for (const auto& each : store_failing_since) {
+    const auto since = each.load();
+    if (since != model::Timestamp() && (!first || since < *first)) first = since;
+  }
+  return first;
 }
 
 Result<void> App::Parts::start() {
   const auto look = [this] { return checked_ranges(*ground.log, *ground.store); };
   const auto ranges = look();
-  if (!ranges && !may_come_back(ranges.error())) return fail(ranges.error());
+  // Without a layout nobody knows which server has a session.
+  const auto can_wait = [&] {
+    return may_come_back(ranges.error()) && ground.store->layout().is_settled();
+  };
+  if (!ranges && !can_wait()) return fail(ranges.error());
 
-  store::Committer& committer = ground.store->committer();
-  committer.on_health([this](bool healthy) { on_store_health(healthy); });
-  committer.start();
+  const auto& shards = ground.store->shards();
+  for (std::size_t at = 0; at < shards.size(); ++at) {
+    store::Committer& committer = shards[at]->committer();
+    committer.on_health([this, at](bool healthy) { on_store_health(at, healthy); });
+    committer.start();
+    if (!committer.healthy()) on_store_health(at, false);  // it was away at the start
+  }
   if (!ranges) ground.events.hold();
   // Joins before anything uses this daemon's name. The name, and the answers under it, may belong
   // to another live daemon.
@@ -228,7 +281,7 @@ Result<void> App::Parts::begin(std::span<const queue::PartitionRange> ranges) {
 }
 
 std::string_view App::Parts::not_ready() const {
-  if (!ground.store->healthy()) return "the store fails";
+  if (!ground.store->first().healthy()) return "the store fails";
   if (!ground.log->health()) return "the log fails";
   return ground.consuming.load() ? "" : "the log is not consumed yet";
 }
@@ -249,7 +302,7 @@ Progress App::Parts::progress() {
   now.appended = ground.events.appended();
   now.delivered = ground.metrics.deliveries(DeliveryOutcome::delivered).value();
   now.consuming = ground.consuming.load();
-  now.store_healthy = ground.store->healthy();
+  now.store_healthy = ground.store->first().healthy();
   now.log_healthy = !log_failing();
   now.turns = ground.metrics.turns.value();
   if (ground.has(Role::worker)) now.in_flight = turns.records_in_flight();
@@ -259,20 +312,32 @@ Progress App::Parts::progress() {
 void App::Parts::update_metrics() {
   Metrics& metrics = ground.metrics;
   metrics.events_appended.raise_to(ground.events.appended());
-  const store::Committer& committer = ground.store->committer();
-  metrics.commits.raise_to(committer.transactions());
-  metrics.session_commits.raise_to(committer.commits());
+  const store::Shards& shards = ground.store->shards();
+  std::uint64_t transactions = 0;
+  std::uint64_t commits = 0;
+  bool all_healthy = true;
+  for (const auto& shard : shards) {
+    transactions += shard->committer().transactions();
+    commits += shard->committer().commits();
+    all_healthy &= shard->committer().healthy();
+  }
+  metrics.commits.raise_to(transactions);
+  metrics.session_commits.raise_to(commits);
   metrics.calls_in_flight.set(static_cast<double>(outbound.upstreams.in_flight()));
-  metrics.store_healthy.set(committer.healthy() ? 1 : 0);
+  metrics.store_healthy.set(all_healthy ? 1 : 0);
   metrics.log_healthy.set(ground.log->health() ? 1 : 0);
   metrics.ready.set(not_ready().empty() ? 1 : 0);
   // A metric that can't be read keeps its value. A log that is away is not asked.
   const auto ranges = ground.log->health() ? ground.log->ranges() : fail(model::Error());
   if (ranges) metrics.log_lag.set(static_cast<double>(queue::lag_of(*ranges)));
-  if (const auto pending = ground.store->outbox().pending()) {
+  const auto pending =
+      store::sum_of_shards(shards, [](store::Shard& shard) { return shard.outbox().pending(); });
+  if (pending) {
     metrics.deliveries_pending.set(static_cast<double>(*pending));
   }
-  if (const auto waiting = ground.store->dead_letters().count_new()) {
+  const auto waiting = store::sum_of_shards(
+      shards, [](store::Shard& shard) { return shard.dead_letters().count_new(); });
+  if (waiting) {
     metrics.dead_letters_waiting.set(static_cast<double>(*waiting));
   }
   update_waiting();
@@ -286,20 +351,28 @@ void App::Parts::update_waiting() {
     const std::chrono::duration<double> age = since ? now - *since : std::chrono::milliseconds(0);
     ground.metrics.waiting_seconds(model::info_of(reason).name).set(std::max(0.0, age.count()));
   };
-  if (const auto oldest = ground.store->endpoint_health().oldest()) {
-    const auto now = ground.timer_clock.now();
-    set(Reason::delivery_failing, oldest->failing_since, now);
-    set(Reason::endpoint_paused, oldest->paused_since, now);
-  }
+  const store::Shards& shards = ground.store->shards();
   const auto now = ground.clock.now();
-  if (const auto oldest = ground.store->dead_letters().oldest_new()) {
+  if (const auto oldest = store::oldest_of_shards(shards, [](store::Shard& shard) {
+        return shard.endpoint_health().oldest().map(
+            [](const auto& found) { return found.failing_since; });
+      })) {
+    set(Reason::delivery_failing, *oldest, ground.timer_clock.now());
+  }
+  if (const auto oldest = store::oldest_of_shards(shards, [](store::Shard& shard) {
+        return shard.endpoint_health().oldest().map(
+            [](const auto& found) { return found.paused_since; });
+      })) {
+    set(Reason::endpoint_paused, *oldest, ground.timer_clock.now());
+  }
+  if (const auto oldest = store::oldest_of_shards(
+          shards, [](store::Shard& shard) { return shard.dead_letters().oldest_new(); })) {
     set(Reason::dead_letter, *oldest, now);
   }
-  const auto failing = store_failing_since.load();
-  set(Reason::store_down, failing == model::Timestamp() ? std::nullopt : std::optional(failing),
-      now);
+  set(Reason::store_down, store_failing(), now);
   set(Reason::log_down, log_failing(), now);
-  if (const auto oldest = ground.store->sessions().oldest_in_inbox()) {
+  if (const auto oldest = store::oldest_of_shards(
+          shards, [](store::Shard& shard) { return shard.sessions().oldest_in_inbox(); })) {
     set(Reason::behind_events, *oldest, now);
   }
   if (const auto oldest = ground.store->jobs().oldest_queued()) {
@@ -328,19 +401,19 @@ void App::Parts::stop(milliseconds limit) {
         std::chrono::duration_cast<milliseconds>(deadline - std::chrono::steady_clock::now());
     return std::max(rest - keep_back, milliseconds(100));
   };
-  store::Committer& committer = ground.store->committer();
+  store::Store& store = *ground.store;
   ground.supervisor.stopping(limit);
   ground.supervisor.stop();
   sampler.request_stop();
   // There is nothing to drain yet, and a start that waits for a failing store must end.
-  if (!ground.consuming.load()) committer.stop_retrying();
+  if (!ground.consuming.load()) store.stop_retrying();
   late_log = {};  // requests its stop, and joins it
   front.backups.stop();
   ground.consuming = false;
   const bool answered = front.drain(left(std::min(reserved_for_commits, limit / 2)));
-  outbound.scheduler.stop();
+  outbound.for_each([](ShardServices& shard) { shard.scheduler.stop(); });
   if (cluster.peers) cluster.peers->retire();
-  outbound.caller.stop();
+  outbound.for_each([](ShardServices& shard) { shard.caller.stop(); });
   turns.stop_looking();
   const bool drained = turns.drain(left(limit / 5));
   // Comes after the Turns in hand, because these may produce the answers. All other clients get the
@@ -348,8 +421,8 @@ void App::Parts::stop(milliseconds limit) {
   live.pending_replies.cut_off();
   // While the store fails, no wait for a write would end. Runs in hand, operators' requests and the
   // marks of deliveries wait for writes.
-  committer.stop_retrying();
-  if (!drained) committer.stop();
+  store.stop_retrying();
+  if (!drained) store.stop_commits();
   outbound.stop_jobs();
   front.stop(answered);
   cluster.stop_hearing();
@@ -359,7 +432,7 @@ void App::Parts::stop(milliseconds limit) {
   turns.mark_clean_stop(drained);
   cluster.stop();
   // Stops before the destruction of the objects that its callbacks use.
-  committer.stop();
+  store.stop_commits();
   sampler.stop();
   ground.door.stop();
 }

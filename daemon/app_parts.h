@@ -3,9 +3,11 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include "daemon/app.h"
 #include "daemon/app_cluster.h"
@@ -39,7 +41,11 @@ struct App::Parts {
   [[nodiscard]] model::Result<void> start_listening();
   // Goes on with the start once the log can be read and fits the store.
   [[nodiscard]] model::Result<void> begin(std::span<const queue::PartitionRange> ranges);
-  void on_store_health(bool healthy);
+  void on_store_health(std::size_t shard, bool healthy);
+  // A partition has begun or ended to move to another server.
+  void take_layout();
+  // Since when one of the shards fails.
+  [[nodiscard]] std::optional<model::Timestamp> store_failing() const;
   void update_metrics();
   void update_waiting();
   [[nodiscard]] std::string_view not_ready() const;
@@ -53,9 +59,11 @@ struct App::Parts {
   FrontParts front;
   TurnParts turns;
   Sampler sampler;
+  std::atomic<bool> layout_changed{false};
   std::atomic<std::int32_t> partitions{0};  // of the log; 0: not known yet
-  std::atomic<model::Timestamp> store_failing_since{model::Timestamp()};  // the epoch: it works
-  std::atomic<model::Timestamp> log_failing_since{model::Timestamp()};    // as above
+  // Of each shard. The epoch: it works.
+  std::vector<std::atomic<model::Timestamp>> store_failing_since;
+  std::atomic<model::Timestamp> log_failing_since{model::Timestamp()};  // as above
   std::jthread late_log;  // waits for a log that was away at the start
 };
 

@@ -49,25 +49,27 @@ TurnParts::TurnParts(Ground& ground, LiveParts& live, Ownership& ownership, Turn
 
 Result<void> TurnParts::start(std::span<const queue::PartitionRange> ranges,
                               const std::string& run) {
-  if (auto forgotten = ground_.store->forget_writers(); !forgotten) {
-    log::warn("marks of daemons that are gone can't be removed",
-              {{"error", forgotten.error().message}});
+  for (const auto& shard : ground_.store->shards()) {
+    if (auto forgotten = shard->forget_writers(); !forgotten) {
+      log::warn("marks of daemons that are gone can't be removed",
+                {{"error", forgotten.error().message}});
+    }
   }
-  const auto partitions = static_cast<std::int32_t>(ranges.size());
+  log_partitions_ = static_cast<std::int32_t>(ranges.size());
   queue::LanesSettings lane_settings;
   lane_settings.workers = ground_.settings.workers;
   lane_settings.in_flight_limit = ground_.settings.limits.in_flight;
   lane_settings.heartbeats = &ground_.heartbeats;
   if (ownership_.is_shared()) {  // the log's group assigns partitions later
-    ownership_.begin(partitions);
+    ownership_.begin(log_partitions_);
     recovery_.begin_run(run);
     sharing_ = true;
-    lane_settings.partitions = partitions;
+    lane_settings.partitions = log_partitions_;
   } else if (auto taken = take_up_log(ranges); !taken) {
     return taken;
   }
-  worker_.emplace(batch_context(ranges.size()), ground_.store->committer(), live_.watch, live_.busy,
-                  ground_.metrics, ports(), recorder_.get(), &ground_.heartbeats);
+  worker_.emplace(batch_context(), live_.watch, live_.busy, ground_.metrics, ports(),
+                  recorder_.get(), &ground_.heartbeats);
   lane_settings.share_of = [this](const std::string& lane_key) {
     const auto key = model::SessionKey::decode(lane_key);
     return key ? share_of(live_.assets, *key) : std::string();
@@ -116,6 +118,7 @@ Result<void> TurnParts::start_pump() {
   if (!started) return fail(started.error());
   pump_ = std::move(*started);
   pump_to_hold_ = pump_.get();
+  look_at_shards();
   return {};
 }
 
@@ -134,14 +137,15 @@ Result<void> TurnParts::take_up_log(std::span<const queue::PartitionRange> range
 // Runs the sessions whose inbox had events when the last run ended. A busy session goes on when its
 // call is answered.
 Result<void> TurnParts::drain_inboxes() {
-  auto keys =
-      waiting_sessions(*ground_.store, live_.busy, [](const model::SessionKey&) { return true; });
-  if (!keys) return fail(keys.error());
-  for (const auto& key : *keys) lanes_->touch(key);
+  for (const auto& shard : ground_.store->shards()) {
+    auto keys = waiting_sessions(*shard, live_.busy, [](const model::SessionKey&) { return true; });
+    if (!keys) return fail(keys.error());
+    for (const auto& key : *keys) lanes_->touch(key);
+  }
   return {};
 }
 
-TurnBatchContext TurnParts::batch_context(std::size_t log_partitions) {
+TurnBatchContext TurnParts::batch_context() {
   return {.store = *ground_.store,
           .assets = live_.assets,
           .pending_replies = live_.pending_replies,
@@ -149,7 +153,7 @@ TurnBatchContext TurnParts::batch_context(std::size_t log_partitions) {
           .timer_clock = &ground_.timer_clock,
           .limits = flow_limits(ground_.settings),
           .recovery = &recovery_,
-          .partitions = static_cast<std::int32_t>(log_partitions),
+          .partitions = log_partitions_,
           .keeps_receipts = ground_.settings.retention.receipts.count() > 0,
           .reads_ahead = ground_.settings.store.driver == config::StoreDriver::postgres,
           .recent = &recent_,
@@ -183,10 +187,22 @@ void TurnParts::mark_clean_stop(bool drained) {
   }
 }
 
-void TurnParts::on_store_health(bool healthy) {
-  queue::Pump* const held = pump_to_hold_.load();
-  if (held == nullptr) return;
-  healthy ? held->release() : held->hold();
+void TurnParts::look_at_shards() {
+  queue::Pump* const pump = pump_to_hold_.load();
+  if (pump == nullptr) return;
+  const auto& shards = ground_.store->shards();
+  const std::lock_guard lock(looking_);
+  if (shards.size() > 1) return pump->set_aside(partitions_aside());
+  shards.front()->committer().healthy() ? pump->release() : pump->hold();
+}
+
+std::vector<std::int32_t> TurnParts::partitions_aside() const {
+  std::vector<std::int32_t> aside;
+  for (std::int32_t partition = 0; partition < log_partitions_; ++partition) {
+    const bool works = ground_.store->of(partition).healthy();
+    if (!works || ground_.store->layout().is_moving(partition)) aside.push_back(partition);
+  }
+  return aside;
 }
 
 void TurnParts::touch(const model::SessionKey& key) {

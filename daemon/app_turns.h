@@ -5,9 +5,11 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "daemon/app_front.h"
 #include "daemon/app_ground.h"
@@ -42,8 +44,9 @@ class TurnParts {
   // After the log has stopped. `drained`: the result of `drain`.
   void mark_clean_stop(bool drained);
 
-  // While the store fails, no Turn begins, since none could be committed.
-  void on_store_health(bool healthy);
+  // Looks at the health of the shards, and at their partitions. While a shard fails, or a partition
+  // is being moved, no Turn of its sessions begins, since none could be committed.
+  void look_at_shards();
   // Runs the session's lane once more, if the session belongs to this daemon.
   void touch(const model::SessionKey& key);
   // Drops the sessions in memory.
@@ -58,10 +61,11 @@ class TurnParts {
  private:
   [[nodiscard]] model::Result<void> take_up_log(std::span<const queue::PartitionRange> ranges);
   [[nodiscard]] model::Result<void> drain_inboxes();
-  [[nodiscard]] TurnBatchContext batch_context(std::size_t log_partitions);
+  [[nodiscard]] TurnBatchContext batch_context();
   [[nodiscard]] TurnPorts ports();
   void park_in_log(queue::LanesSettings& settings);
   [[nodiscard]] model::Result<void> start_pump();
+  [[nodiscard]] std::vector<std::int32_t> partitions_aside() const;
 
   Ground& ground_;
   LiveParts& live_;
@@ -70,7 +74,8 @@ class TurnParts {
   store::RecentSessions recent_;
   Recovery recovery_;
   PartitionKeeper partitions_;
-  std::unique_ptr<FlightRecorder> recorder_;   // null: the log is shared, or the file can't be made
+  std::unique_ptr<FlightRecorder> recorder_;  // null: the log is shared, or the file can't be made
+  std::int32_t log_partitions_ = 0;
   bool sharing_ = false;                       // this run may own partitions of a shared log
   std::atomic<std::size_t> lag_elsewhere_{0};  // for a daemon without lanes
   std::optional<TurnWorker> worker_;
@@ -78,6 +83,7 @@ class TurnParts {
   std::atomic<queue::Lanes*> lanes_to_touch_{nullptr};
   std::unique_ptr<queue::Pump> pump_;
   std::atomic<queue::Pump*> pump_to_hold_{nullptr};
+  std::mutex looking_;  // at the shards: a later look gives the pump a later set
 };
 
 }  // namespace conversed::daemon

@@ -1,24 +1,31 @@
-// conversed: the daemon, and the commands that need its data folder while it is stopped.
+// conversed: the daemon, the commands that need its data folder while it is stopped, and those that
+// work on its servers while it runs.
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <atomic>
+#include <chrono>
 #include <csignal>
+#include <cstddef>
+#include <cstdint>
 #include <iostream>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "config/load.h"
 #include "daemon/app.h"
+#include "daemon/data/move.h"
 #include "daemon/data/offline.h"
 #include "daemon/data/storage.h"
 #include "daemon/ops/logging.h"
 #include "daemon/ops/version.h"
 #include "daemon/service/open_files.h"
 #include "daemon/service/owner.h"
+#include "store/text/quantity.h"
 
 // jemalloc reads this variable at its start (jemalloc(3), TUNING). A thread of jemalloc returns
 // freed memory to the system after a second. Without that thread an idle daemon keeps the memory of
@@ -46,6 +53,9 @@ struct Options {
   std::string organisation;
   std::string admin_email;
   bool password_stdin = false;
+  std::int32_t partition = 0;
+  std::size_t to_shard = 0;
+  std::string drain = "30s";
 };
 
 auto read_settings(const Options& options) {
@@ -104,6 +114,26 @@ int run_new_epoch(const config::Settings& settings) {
   return exit_ok;
 }
 
+int run_shards(const config::Settings& settings) {
+  auto table = daemon::describe_shards(settings, model::SystemClock());
+  if (!table) return report(table.error());
+  std::cout << *table;
+  return exit_ok;
+}
+
+int run_move(const Options& options, const config::Settings& settings) {
+  const daemon::PartitionMove move{
+      .partition = options.partition,
+      .to = options.to_shard,
+      .drain = conversed::text::parse_duration(options.drain).value_or(std::chrono::seconds(30))};
+  const auto say = [](std::string_view line) { std::cout << line << std::endl; };
+  auto moved = daemon::move_partition(settings, move, model::SystemClock(), say);
+  if (!moved) return report(moved.error());
+  std::cout << "Partition " << move.partition << " is in shard " << move.to
+            << ". There is nothing more to do.\n";
+  return exit_ok;
+}
+
 // The process sends this signal to itself at the end of its start.
 constexpr int start_over_signal = SIGUSR1;
 
@@ -155,6 +185,45 @@ int run_daemon(const Options& options, const config::Settings& settings) {
   return app.failed() ? exit_internal : exit_ok;
 }
 
+struct ShardCommands {
+  CLI::App* shards;
+  CLI::App* move;
+};
+
+ShardCommands add_shard_commands(CLI::App& cli, Options& options) {
+  auto* shards = cli.add_subcommand(
+      "shards", "Show which server has which partition of the log; daemons may run");
+  shards->footer(
+      "A store with several servers (store.postgres.shards) keeps the sessions of each partition "
+      "on one of them.\nShard 0 is the server of store.postgres.url.\n"
+      "Example: conversed shards --config /etc/conversed/conversed.yaml");
+  auto* move = cli.add_subcommand("move-partition",
+                                  "Move a partition's sessions to another server; daemons may run");
+  move->add_option("--partition", options.partition, "Its number; conversed shards lists all")
+      ->required()
+      ->check(CLI::NonNegativeNumber);
+  move->add_option("--to", options.to_shard, "The shard that gets it")
+      ->required()
+      ->check(CLI::NonNegativeNumber);
+  move->add_option("--drain", options.drain,
+                   "How long the daemon that owns the partition may take to give it up")
+      ->capture_default_str()
+      ->check([](const std::string& text) {
+        return conversed::text::parse_duration(text) ? std::string()
+                                                     : "write a duration such as 500ms, 30s or 2m";
+      });
+  move->footer(
+      "All daemons must run with a store.postgres.shards that lists the new server. Until the move "
+      "is done, events\nof the partition wait in the log, its sessions can be read, and requests "
+      "to change them get 503. After an error\nor an interruption, give the same command again: "
+      "it goes on.\nBefore the rows are copied, the shard where the partition still is ends the "
+      "move.\n"
+      "Example: conversed move-partition --partition 3 --to 1 --config "
+      "/etc/conversed/conversed.yaml\n"
+      "Next: conversed shards shows the new place.");
+  return {shards, move};
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -195,6 +264,7 @@ int main(int argc, char** argv) {
   epoch->footer(
       "Example: conversed new-epoch --config /etc/conversed/conversed.yaml\n"
       "Next: start all daemons.");
+  const auto of_shards = add_shard_commands(cli, options);
   cli.footer(
       "Example: conversed --config /etc/conversed/conversed.yaml\n"
       "Next: curl http://127.0.0.1:9464/readyz says whether it is ready.");
@@ -216,5 +286,7 @@ int main(int argc, char** argv) {
   if (auto owner = daemon::become_owner(settings->data_dir); !owner) return report(owner.error());
   if (init->parsed()) return run_init(options, *settings);
   if (epoch->parsed()) return run_new_epoch(*settings);
+  if (of_shards.shards->parsed()) return run_shards(*settings);
+  if (of_shards.move->parsed()) return run_move(options, *settings);
   return run_daemon(options, *settings);
 }

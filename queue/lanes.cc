@@ -158,9 +158,24 @@ Revoked Lanes::revoke(std::span<const std::int32_t> partitions, std::chrono::mil
     if (const auto moved = progress->second.moved()) revoked.finished.push_back(*moved);
     progress_.erase(progress);
   }
+  if (!revoked.complete) give_up_in_hand(partitions);
   leaving_ = {};
   wake_room();
   return revoked;
+}
+
+// Runs that do not end, for example because their store is away, must not take the room of others.
+void Lanes::give_up_in_hand(std::span<const std::int32_t> partitions) {
+  for (auto& [key, lane] : lanes_) {
+    const auto lost =
+        static_cast<std::size_t>(std::ranges::count_if(lane.in_hand, [&](const InHand& record) {
+          return std::ranges::find(partitions, record.partition) != partitions.end();
+        }));
+    const std::size_t more = lost - std::min(lane.given_up, lost);
+    lane.given_up += more;
+    in_flight_ -= more;
+    in_hand_ -= more;
+  }
 }
 
 std::vector<Position> Lanes::finished() {
@@ -195,7 +210,7 @@ void Lanes::finish(LaneNode& node, Next next) {
   for (const auto& record : lane.in_hand) {
     if (is_tracked(record)) progress_.find(record.partition)->second.finish(record.offset);
   }
-  in_flight_ -= lane.in_hand.size();
+  in_flight_ -= lane.in_hand.size() - lane.given_up;
   if (next == Next::again) lane.touched = true;
   let_go(node);
   if (finishing_worker_of == this) {
@@ -259,7 +274,7 @@ bool Lanes::is_tracked(const InHand& record) const {
 
 void Lanes::let_go(LaneNode& node) {
   Lane& lane = node.second;
-  in_hand_ -= lane.in_hand.size();
+  in_hand_ -= lane.in_hand.size() - std::exchange(lane.given_up, 0);
   lane.in_hand.clear();
   lane.state = Lane::State::idle;
   --runs_in_hand_;
@@ -408,7 +423,7 @@ void Lanes::put_off(LaneNode& node, std::span<const Position> run) {
     const bool is_leaving = std::ranges::find(leaving_, run[at].partition) != leaving_.end();
     if (!stopping_ && !is_leaving && is_tracked(lane.in_hand[at])) parked.push_back(run[at]);
   }
-  in_flight_ -= run.size() - parked.size();
+  in_flight_ -= run.size() - parked.size() - lane.given_up;
   // Records that came meanwhile stay behind them.
   for (const auto& record : lane.waiting) parked.push_back(record.position);
   lane.waiting.clear();

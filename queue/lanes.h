@@ -152,7 +152,7 @@ class Lanes {
   void assign(std::span<const PartitionRange> partitions,
               const std::vector<std::string>& touched = {});
   // Drops the waiting records of these partitions and waits up to `at_most` for their runs in hand.
-  // Then stops tracking the partitions.
+  // Then stops tracking the partitions. Records that are still in hand take no room any more.
   [[nodiscard]] Revoked revoke(std::span<const std::int32_t> partitions,
                                std::chrono::milliseconds at_most);
 
@@ -199,6 +199,7 @@ class Lanes {
   // Takes the lane's next run in hand. None: a revocation has left no records and no touch.
   [[nodiscard]] std::optional<Taken::One> next_run(LaneNode& node);
   void take_in_hand(Lane& lane, const Position& position);
+  void give_up_in_hand(std::span<const std::int32_t> partitions);
   // The lane's run is no longer in hand.
   void let_go(LaneNode& node);
   void erase(const LaneNode& node);

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "store/model/event.h"
-#include "store/model/key_range.h"
 #include "store/model/result.h"
+#include "store/model/session_keys.h"
 #include "store/runtime/heartbeat.h"
 
 namespace conversed::queue {
@@ -21,8 +21,10 @@ namespace conversed::queue {
 using model::Errc;
 using model::Error;
 using model::KeyRange;
+using model::partition_of;
 using model::Position;
 using model::Result;
+using model::routing_part;
 
 // A record to append. All fields are bytes: any value, including NUL and invalid UTF-8, is read
 // back unchanged. The key decides the partition (`partition_of`); records of one key keep their
@@ -49,16 +51,6 @@ struct Appended {
   Position position;
 };
 using AppendCallback = std::function<void(Result<Appended>)>;
-
-// The part of a key that chooses the partition: all up to the second U+001F, or the whole key if it
-// has fewer. Of a session's key (model::SessionKey) it is project and user, so all sessions of a
-// user share a partition.
-[[nodiscard]] std::string_view routing_part(std::string_view key);
-
-// The partition of a key, 0 to partitions - 1, by murmur2 of its routing part, as Kafka's clients
-// compute it. So drivers, and other programs that write to the same topic, agree. `partitions` is
-// above 0.
-[[nodiscard]] std::int32_t partition_of(std::string_view key, std::int32_t partitions);
 
 // Whether `a` is after `b`. Positions of different epochs or partitions have no order: the error
 // `conflict` has to stop consumption, so that no record is dropped.

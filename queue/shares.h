@@ -35,6 +35,7 @@ struct Lane {
   // first item takes constant time.
   std::list<Position> parked;
   std::vector<InHand> in_hand;
+  std::size_t given_up = 0;  // of those in hand: their partition was revoked, so nobody counts them
   Share* share = nullptr;
 
   [[nodiscard]] bool has_nothing_to_do() const {

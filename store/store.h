@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "store/accounts/accounts.h"
 #include "store/accounts/audit.h"
@@ -13,21 +14,7 @@
 #include "store/accounts/sign_ins.h"
 #include "store/assets/assets.h"
 #include "store/assets/removal.h"
-#include "store/cluster/notifications.h"
-#include "store/commit/committer.h"
 #include "store/commit/usage.h"
-#include "store/conversation/answers.h"
-#include "store/conversation/attempts.h"
-#include "store/conversation/calls.h"
-#include "store/conversation/dead_letters.h"
-#include "store/conversation/deliveries.h"
-#include "store/conversation/endpoint_health.h"
-#include "store/conversation/outbox.h"
-#include "store/conversation/receipts.h"
-#include "store/conversation/schedules.h"
-#include "store/conversation/sessions.h"
-#include "store/conversation/timers.h"
-#include "store/conversation/user_data.h"
 #include "store/idempotency/append_keys.h"
 #include "store/jobs/jobs.h"
 #include "store/jobs/proactive.h"
@@ -35,8 +22,8 @@
 #include "store/model/clock.h"
 #include "store/secrets/key_rotation.h"
 #include "store/secrets/sealer.h"
-#include "store/sql/database.h"
-#include "store/sql/postgres_watch.h"
+#include "store/shards/layout.h"
+#include "store/shards/shard.h"
 
 namespace conversed::store {
 
@@ -46,6 +33,7 @@ struct StoreSettings {
   // store.
   std::filesystem::path master_key{};
   std::optional<PostgresSettings> postgres{};  // instead of `store.db`
+  std::vector<PostgresSettings> shards{};      // further servers with sessions, besides `postgres`
   std::size_t readers = 4;
   std::chrono::milliseconds busy_timeout{250};
   CommitterSettings committer{};
@@ -56,9 +44,9 @@ struct StoreSettings {
   enum class WrongKey : std::uint8_t { refused, counted } wrong_key = WrongKey::refused;
 };
 
-// Owns the database, the Committer and one object for each kind of data. The daemon and `init` open
-// it after they have locked the data folder. One thread opens and destroys it; the objects of the
-// accessors are thread-safe.
+// All data: the shards, which hold the conversations, and one object for each other kind of data,
+// whose rows are in the first shard. The daemon and `init` open it after they have locked the data
+// folder. One thread opens and destroys it; the objects of the accessors are thread-safe.
 class Store {
  public:
   // Opens the store. If there is neither store nor key, makes both. Refuses, with the errors of
@@ -72,37 +60,35 @@ class Store {
                                                                   const model::Clock& clock);
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
-  ~Store();  // stops the Committer
+  ~Store();  // stops the shards
 
   // The number of secrets that the master key did not open at the start.
   [[nodiscard]] std::int64_t unreadable_secrets() const { return unreadable_secrets_; }
 
-  // Deletes the rows in `writers` of daemons that have been gone for a week. Fails fast.
-  [[nodiscard]] model::Result<void> forget_writers();
+  // The time by the clock of timers, as Shard::timer_now.
+  [[nodiscard]] model::Timestamp timer_now() const { return first().timer_now(); }
 
-  // The time by the clock of timers (daemon/timers/timer_clock.h), for due times and expiry.
-  [[nodiscard]] model::Timestamp timer_now() const { return timer_clock_.now(); }
+  [[nodiscard]] const Shards& shards() const { return shards_; }
+  [[nodiscard]] Shard& first() const { return *shards_.front(); }
+  // The shard of the session, or of a partition. Thread-safe.
+  [[nodiscard]] Shard& of(const model::SessionKey& key) const;
+  [[nodiscard]] Shard& of(std::int32_t partition) const;
+  // Subscribes to the topic in all shards. Their calls may come at the same time.
+  [[nodiscard]] std::vector<Notifications::Subscription> subscribe(
+      std::string_view topic, const Notifications::Heard& heard) const;
+  // Which shard has which partition.
+  [[nodiscard]] Layout& layout() { return layout_; }
+  // Sessions::highest_positions of all shards that work.
+  [[nodiscard]] model::Result<std::vector<model::Position>> highest_positions() const;
+  // Committer::stop_retrying in all shards.
+  void stop_retrying();
+  // Committer::stop in all shards.
+  void stop_commits();
 
-  // False while writes fail, and while the server is silent: then reads fail at once.
-  [[nodiscard]] bool healthy() const;
-  // Why it is not healthy: the last error, with the file of a store in a file. Contains no secret.
-  // Empty: it is healthy.
-  [[nodiscard]] std::string failure() const;
-
-  [[nodiscard]] Committer& committer() { return committer_; }
-  [[nodiscard]] Sessions& sessions() { return sessions_; }
-  [[nodiscard]] Outbox& outbox() { return outbox_; }
-  [[nodiscard]] Deliveries& deliveries() { return deliveries_; }
-  [[nodiscard]] EndpointHealth& endpoint_health() { return endpoint_health_; }
-  [[nodiscard]] Receipts& receipts() { return receipts_; }
-  [[nodiscard]] Calls& calls() { return calls_; }
-  [[nodiscard]] Schedules& schedules() { return schedules_; }
-  [[nodiscard]] Timers& timers() { return timers_; }
+  // Writes what no session owns.
+  [[nodiscard]] Committer& committer() { return first().committer(); }
   [[nodiscard]] Audit& audit() { return audit_; }
-  [[nodiscard]] DeadLetters& dead_letters() { return dead_letters_; }
   [[nodiscard]] AppendKeys& append_keys() { return append_keys_; }
-  [[nodiscard]] Attempts& attempts() { return attempts_; }
-  [[nodiscard]] Answers& answers() { return answers_; }
   [[nodiscard]] Jobs& jobs() { return jobs_; }
   [[nodiscard]] Proactive& proactive() { return proactive_; }
   [[nodiscard]] Assets& assets() { return assets_; }
@@ -113,10 +99,7 @@ class Store {
   [[nodiscard]] SignIns& sign_ins() { return sign_ins_; }
   [[nodiscard]] Usage& usage() { return usage_; }
   [[nodiscard]] KeyRotation& key_rotation() { return key_rotation_; }
-  [[nodiscard]] UserData& user_data() { return user_data_; }
   [[nodiscard]] Members& members() { return members_; }
-  // Notifications of other daemons; none with SQLite.
-  [[nodiscard]] Notifications& notifications() { return notifications_; }
 
  private:
   struct Opened;
@@ -125,40 +108,25 @@ class Store {
   [[nodiscard]] static model::Result<Opened> open_in_postgres(const StoreSettings& settings);
   [[nodiscard]] model::Result<void> begin(const StoreSettings& settings);
   void note_change(std::string_view topic);
+  [[nodiscard]] std::vector<Database*> databases() const;
 
   Sealer sealer_;
-  const std::unique_ptr<Database> database_;
-  const std::filesystem::path file_;  // empty: it is in a server
-  const model::Clock& timer_clock_;
-  const std::shared_ptr<PostgresPulse> pulse_;  // null: there is no server
-  Committer committer_;
-  Sessions sessions_{*database_, committer_};
-  Outbox outbox_{*database_, committer_};
-  Deliveries deliveries_{*database_, committer_};
-  EndpointHealth endpoint_health_{*database_, committer_};
-  Receipts receipts_{*database_, committer_};
-  Calls calls_{*database_, committer_};
-  Schedules schedules_{*database_, committer_};
-  Timers timers_{*database_, committer_};
-  Audit audit_{*database_, committer_};
-  DeadLetters dead_letters_{*database_, committer_};
-  AppendKeys append_keys_{*database_, committer_};
-  Attempts attempts_{*database_, committer_};
-  Answers answers_{*database_, committer_};
-  Jobs jobs_{*database_, committer_};
-  Proactive proactive_{*database_, sealer_};
-  Assets assets_{*database_, committer_, sealer_};
-  Removals removals_{*database_};
-  KnowledgeSearch knowledge_{*database_};
-  Accounts accounts_{*database_, committer_};
-  Oauth oauth_{*database_, committer_, sealer_};
-  SignIns sign_ins_{*database_, committer_, sealer_};
-  Usage usage_{*database_};
-  KeyRotation key_rotation_{*database_, committer_, sealer_};
-  UserData user_data_{*database_, committer_};
-  Members members_{*database_, committer_};
-  Notifications notifications_;
-  std::optional<PostgresWatch> watch_;
+  const Shards shards_;
+  Layout layout_{shards_};
+  Database& database_{first().database()};
+  Audit audit_{shards_};
+  AppendKeys append_keys_{database_, committer()};
+  Jobs jobs_{database_, committer()};
+  Proactive proactive_{shards_, sealer_};
+  Assets assets_{shards_, sealer_};
+  Removals removals_{shards_};
+  KnowledgeSearch knowledge_{database_};
+  Accounts accounts_{database_, committer()};
+  Oauth oauth_{database_, committer(), sealer_};
+  SignIns sign_ins_{database_, committer(), sealer_};
+  Usage usage_{databases()};
+  KeyRotation key_rotation_{shards_, sealer_};
+  Members members_{database_, committer()};
   std::int64_t unreadable_secrets_ = 0;
 };
 

@@ -127,7 +127,7 @@ Result<Authenticator::Verified> Authenticator::token(std::string_view authorizat
 }
 
 bool Authenticator::knows(std::string_view email, std::string_view address) const {
-  return store_.healthy() && store_.sign_ins().knows(email, counted_address(address));
+  return store_.first().healthy() && store_.sign_ins().knows(email, counted_address(address));
 }
 
 Result<Authenticator::SignedIn> Authenticator::password(std::string_view email,

@@ -79,7 +79,7 @@ Result<void> check_session(MessageServices& services, const Endpoint& endpoint,
     return model::fail(Errc::too_many, "too many messages wait for this session; try again later");
   }
   if (!endpoint.active_only || event.type != model::EventType::inject) return {};
-  auto session = services.store.sessions().load(event.session);
+  auto session = services.store.of(event.session).sessions().load(event.session);
   if (!session) return model::fail(store_error(session.error()));
   if (!*session || flows::starts_afresh(**session, endpoint, event.accepted_at)) {
     return model::fail(Errc::conflict, "the conversation is not active: it never began or expired");

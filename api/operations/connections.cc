@@ -20,6 +20,7 @@
 #include "flows/tools/usages.h"
 #include "flows/turn/standing.h"
 #include "flows/turn/turn.h"
+#include "store/shards/across_shards.h"
 #include "store/store.h"
 
 namespace conversed::api {
@@ -128,7 +129,7 @@ class Search {
     while (has_more && (counts || next.is_null())) {
       const bool is_over = examined > 0 && std::chrono::steady_clock::now() >= until;
       if (is_over || examined >= max_examined) break;
-      auto places = services_.store.sessions().places(project_.id, row, examined_at_once);
+      auto places = newest_places(row);
       if (!places) return model::fail(store_error(places.error()));
       has_more = places->size() == examined_at_once;
       for (const auto& place : *places) {
@@ -160,6 +161,15 @@ class Search {
     // The versions in effect and in a ramp, and older ones whose sessions can reach such a Node.
     std::map<std::int64_t, FlowPtr, std::greater<>> versions;
   };
+
+  // Of the sessions below the row, newest first.
+  Result<std::vector<store::Sessions::Place>> newest_places(std::int64_t row) {
+    const auto of_shard = [&](store::Shard& shard) {
+      return shard.sessions().places(project_.id, row, examined_at_once);
+    };
+    return merge_shards(services_.store.shards(), examined_at_once, of_shard,
+                        [](const auto& a, const auto& b) { return a.row > b.row; });
+  }
 
   Result<void> add_ramped() {
     const auto project = services_.assets.project(project_.id);

@@ -17,6 +17,7 @@
 #include "api/operations/operations.h"
 #include "api/replies.h"
 #include "queue/log.h"
+#include "store/shards/across_shards.h"
 #include "store/store.h"
 
 namespace conversed::api {
@@ -74,14 +75,50 @@ json figure(const model::Result<std::int64_t>& count) {
   return count ? json(*count) : json(nullptr);
 }
 
-json newest_letter(const model::Result<std::string>& id) {
-  return id && !id->empty() ? json(*id) : json(nullptr);
+// The sum over the shards, of which each counts a bounded number of rows.
+template <typename Ask>
+json count_of_rows(const store::Shards& shards, const Ask& ask) {
+  return figure(store::sum_of_shards(shards, ask).map([](std::int64_t count) {
+    return std::min(count, store::most_counted);
+  }));
+}
+
+// Ids begin with the time.
+json newest_letter(const store::Shards& shards) {
+  std::string newest;
+  for (const auto& shard : shards) {
+    auto id = shard->dead_letters().newest_new();
+    if (!id) return nullptr;
+    newest = std::max(newest, *id);
+  }
+  return newest.empty() ? json(nullptr) : json(newest);
+}
+
+std::uint64_t session_commits(const store::Shards& shards) {
+  std::uint64_t commits = 0;
+  for (const auto& shard : shards) commits += shard->committer().commits();
+  return commits;
+}
+
+json error_or_null(const std::string& failure) {
+  return failure.empty() ? json(nullptr) : json(failure);
+}
+
+json store_status(store::Store& store) {
+  const auto failure = store.first().failure();
+  json status{{"healthy", failure.empty()}, {"error", error_or_null(failure)}};
+  const auto& shards = store.shards();
+  for (std::size_t number = 0; shards.size() > 1 && number < shards.size(); ++number) {
+    const auto reason = shards[number]->failure();
+    status["shards"].push_back(
+        {{"number", number}, {"healthy", reason.empty()}, {"failure", error_or_null(reason)}});
+  }
+  return status;
 }
 
 Result<Response> show_status(const Call& /*call*/, DaemonServices& services) {
   const auto uptime = services.clock.now() - services.options.started_at;
-  auto& store = services.store;
-  const auto failure = store.failure();
+  const auto& shards = services.store.shards();
   const auto members = services.members ? services.members() : std::vector<MemberView>();
   return ok(
       {{"version", services.options.version},
@@ -90,18 +127,21 @@ Result<Response> show_status(const Call& /*call*/, DaemonServices& services) {
        {"warnings", services.options.warnings},
        {"members", member_view_shape()(members)},
        {"queue", queue_status(services.log, members)},
-       {"store",
-        {{"healthy", failure.empty()}, {"error", failure.empty() ? json(nullptr) : json(failure)}}},
-       {"newestDeadLetter", newest_letter(store.dead_letters().newest_new())},
+       {"store", store_status(services.store)},
+       {"newestDeadLetter", newest_letter(shards)},
        {"counts",
         {{"appended", services.events.appended()},
-         {"sessionCommits", store.committer().commits()},
+         {"sessionCommits", session_commits(shards)},
          {"waitingForAnswers", services.pending_replies.size()},
          {"polls", services.watch.size()},
-         {"deadLetters", figure(store.dead_letters().count_new())},
-         {"pendingDeliveries", figure(store.outbox().pending())},
-         {"pendingCalls", figure(store.calls().pending())},
-         {"inInboxes", figure(store.sessions().in_inboxes())}}}});
+         {"deadLetters",
+          count_of_rows(shards, [](auto& shard) { return shard.dead_letters().count_new(); })},
+         {"pendingDeliveries",
+          count_of_rows(shards, [](auto& shard) { return shard.outbox().pending(); })},
+         {"pendingCalls",
+          count_of_rows(shards, [](auto& shard) { return shard.calls().pending(); })},
+         {"inInboxes",
+          count_of_rows(shards, [](auto& shard) { return shard.sessions().in_inboxes(); })}}}});
 }
 
 Description describe_status() {
@@ -120,6 +160,14 @@ Description describe_status() {
                              {"error", described("Why it is not healthy.", nullable(text(1)))},
                              {"lag", unknown},
                              {"partitions", list_of(partition)}});
+  const auto shard = object({{"number", described("0: the first.", count)},
+                             {"healthy", boolean()},
+                             {"failure", described("Why it is not healthy.", nullable(text(1)))}});
+  const auto store = object(
+      {{"healthy", described("Of several shards, the first.", boolean())},
+       {"error", described("The last error, with the store's file; null: the store is healthy.",
+                           nullable(text(1)))},
+       {"shards", described("Only if there are several.", list_of(shard)), Need::optional}});
   const auto counts = object({{"appended", count},
                               {"sessionCommits", count},
                               {"waitingForAnswers", count},
@@ -136,11 +184,7 @@ Description describe_status() {
               {"members", described("The daemons that share the store, as of a second ago.",
                                     list_of(member_view_shape().schema()))},
               {"queue", queue},
-              {"store",
-               object({{"healthy", boolean()},
-                       {"error", described("The last error, with the store's file; null: the store "
-                                           "is healthy.",
-                                           nullable(text(1)))}})},
+              {"store", store},
               {"newestDeadLetter", described("Null: there is no new one.", nullable_id())},
               {"counts", counts}});
   return {.summary = "Get the daemon's state",

@@ -1,12 +1,16 @@
 // /management/deadletters: operators list events that failed and outputs that were not delivered,
 // and replay or discard them.
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <exception>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "api/live/assets_cache.h"
 #include "api/live/blocking_pool.h"
@@ -23,6 +27,7 @@
 #include "flows/turn/follow_up.h"
 #include "store/conversation/filters.h"
 #include "store/model/url.h"
+#include "store/shards/across_shards.h"
 #include "store/store.h"
 
 namespace conversed::api {
@@ -132,28 +137,68 @@ Result<Response> list_dead_letters(const Call& call, SessionServices& services) 
   auto state = state_filter(call.request);
   if (!state) return model::fail(state.error());
   filter->state = *state;
-  return page_response(services.store.dead_letters().list(*filter, page->after, page->limit),
-                       letter_shape());
+  const auto list = [&](store::Shard& shard) {
+    return shard.dead_letters().list(*filter, page->after, page->limit);
+  };
+  if (filter->session) {
+    return page_response(list(services.store.of(*filter->session)), letter_shape());
+  }
+  return page_response(
+      merge_pages(services.store.shards(), page->limit, list, &DeadLetter::row, std::less<>()),
+      letter_shape());
 }
 
 // Limits of one answer, because it reads every examined letter.
 constexpr std::size_t examined_letters = 20'000;
 constexpr std::size_t max_groups = 200;
 
-const Shape<store::DeadLetters::Group>& group_shape() {
-  using Group = store::DeadLetters::Group;
-  static const Shape<Group> shape(
+using LetterGroup = DeadLetters::Group;
+
+const Shape<LetterGroup>& group_shape() {
+  static const Shape<LetterGroup> shape(
       "DeadLetterGroup",
-      {{"reason", text(), &Group::reason},
-       {"flow", nullable(text(1)), null_if_empty(&Group::flow)},
-       {"flowVersion", nullable(integer(1)), null_if_empty(&Group::flow_version)},
-       {"node", nullable(text(1)), null_if_empty(&Group::node)},
+      {{"reason", text(), &LetterGroup::reason},
+       {"flow", nullable(text(1)), null_if_empty(&LetterGroup::flow)},
+       {"flowVersion", nullable(integer(1)), null_if_empty(&LetterGroup::flow_version)},
+       {"node", nullable(text(1)), null_if_empty(&LetterGroup::node)},
        {"kind", one_of({"event", "output"}),
-        [](const Group& group) { return group.of_outputs ? "output" : "event"; }},
-       {"count", integer(1), &Group::count},
-       {"first", unix_time(), &Group::first},
-       {"last", unix_time(), &Group::last}});
+        [](const LetterGroup& group) { return group.of_outputs ? "output" : "event"; }},
+       {"count", integer(1), &LetterGroup::count},
+       {"first", unix_time(), &LetterGroup::first},
+       {"last", unix_time(), &LetterGroup::last}});
   return shape;
+}
+
+// Adds the letters of another shard's group.
+void add_letters(std::vector<LetterGroup>& all, LetterGroup&& more) {
+  const auto name = [](const LetterGroup& group) {
+    return std::tie(group.reason, group.flow, group.flow_version, group.node, group.of_outputs);
+  };
+  const auto same = std::ranges::find(all, name(more), name);
+  if (same == all.end()) return all.push_back(std::move(more));
+  same->count += more.count;
+  same->first = std::min(same->first, more.first);
+  same->last = std::max(same->last, more.last);
+}
+
+// The largest groups of each shard, added up. The largest come first.
+Result<std::vector<LetterGroup>> groups_of_letters(store::Store& store,
+                                                   const std::string& project_id,
+                                                   store::DeadLetterState state) {
+  const auto& shards = store.shards();
+  const auto of_shard = [&](store::Shard& shard) {
+    return shard.dead_letters().groups(project_id, state, examined_letters, max_groups);
+  };
+  auto all = of_shard(*shards.front());
+  if (!all || shards.size() == 1) return all;
+  for (std::size_t at = 1; at < shards.size(); ++at) {
+    auto more = of_shard(*shards[at]);
+    if (!more) return more;
+    for (LetterGroup& group : *more) add_letters(*all, std::move(group));
+  }
+  std::ranges::stable_sort(*all, std::greater<>(), &LetterGroup::count);
+  all->resize(std::min(all->size(), max_groups));
+  return all;
 }
 
 Result<Response> group_dead_letters(const Call& call, SessionServices& services) {
@@ -162,14 +207,15 @@ Result<Response> group_dead_letters(const Call& call, SessionServices& services)
   auto state = state_filter(call.request);
   if (!state) return model::fail(state.error());
   return items_response(
-      services.store.dead_letters().groups(project->id, state->value_or(states.front()),
-                                           examined_letters, max_groups),
+      groups_of_letters(services.store, project->id, state->value_or(states.front())),
       group_shape());
 }
 
 Result<DeadLetter> find_dead_letter(const Call& call, SessionServices& services) {
   const auto find = [&, id = std::string(call.parameters["deadLetterId"])](const auto& project_id) {
-    return services.store.dead_letters().get(project_id, id);
+    return find_in_shards(services.store.shards(), [&](store::Shard& shard) {
+      return shard.dead_letters().get(project_id, id);
+    });
   };
   return find_in_projects(services.store, call, find, "there is no such dead letter");
 }
@@ -179,7 +225,8 @@ Result<DeadLetter> find_dead_letter(const Call& call, SessionServices& services)
 // letter.
 Result<void> add_payload(json& body, const DeadLetter& letter, SessionServices& services) {
   if (letter.output_seq) {
-    const auto output = services.store.outbox().outputs(letter.key, *letter.output_seq - 1, 1);
+    const auto output =
+        services.store.of(letter.key).outbox().outputs(letter.key, *letter.output_seq - 1, 1);
     if (!output) return model::fail(store_error(output.error()));
     if (!output->empty() && output->front().seq == *letter.output_seq) {
       body["text"] = output->front().text;
@@ -314,7 +361,7 @@ Result<Response> try_letter(const Call& call, SessionServices& services) {
   if (!endpoint) return model::fail(Errc::conflict, "the Endpoint of the event is gone");
   auto project = assets.project(letter->key.project_id);
   if (!project) return model::fail(store_error(project.error()));
-  auto loaded = services.store.sessions().load_with_profile(letter->key);
+  auto loaded = services.store.of(letter->key).sessions().load_with_profile(letter->key);
   if (!loaded) return model::fail(store_error(loaded.error()));
   model::Session session = loaded->session.value_or(model::Session());
   session.key = letter->key;
@@ -431,8 +478,9 @@ void replay(Call call, SessionServices& services, Reply reply) {
     const auto deliver = [&services, key = letter->key] {
       if (services.deliver) services.deliver(key);
     };
-    auto done = services.store.dead_letters().replay_output(letter->key.project_id, letter->id,
-                                                            deliver, call.principal->user_id);
+    auto& letters = services.store.of(letter->key).dead_letters();
+    auto done =
+        letters.replay_output(letter->key.project_id, letter->id, deliver, call.principal->user_id);
     if (!done) return reply.fail(store_error(done.error()));
     return reply.send(json_response(202, {{"_id", letter->id}}));
   }
@@ -448,8 +496,8 @@ void replay(Call call, SessionServices& services, Reply reply) {
 Result<Response> discard(const Call& call, SessionServices& services) {
   auto letter = find_dead_letter(call, services);
   if (!letter) return model::fail(letter.error());
-  return from_store(services.store.dead_letters().discard(letter->key.project_id, letter->id,
-                                                          call.principal->user_id))
+  auto& letters = services.store.of(letter->key).dead_letters();
+  return from_store(letters.discard(letter->key.project_id, letter->id, call.principal->user_id))
       .map(no_content);
 }
 

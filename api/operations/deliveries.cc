@@ -2,6 +2,8 @@
 // or drop it.
 #include <charconv>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -17,6 +19,7 @@
 #include "api/replies.h"
 #include "api/representation/input.h"
 #include "store/conversation/filters.h"
+#include "store/shards/across_shards.h"
 #include "store/store.h"
 
 namespace conversed::api {
@@ -114,6 +117,66 @@ Result<Deliveries::Place> place_of_delivery(const Request& request) {
   return place;
 }
 
+// A shard's page with the place of each row, by which rows of several shards are merged.
+struct PlacedDeliveries {
+  struct Row {
+    PendingDelivery delivery;
+    Deliveries::Place place;
+  };
+  std::vector<Row> rows;
+  std::optional<Deliveries::Place> next;
+};
+
+Result<PlacedDeliveries> placed(Deliveries::Page&& page, store::Shard& shard) {
+  const auto offset = shard.timers().offset();
+  if (!offset) return model::fail(offset.error());
+  PlacedDeliveries placed{.rows = {}, .next = std::move(page.next)};
+  Deliveries::Place place;
+  for (PendingDelivery& delivery : page.rows) {
+    const auto& key = delivery.key;
+    // A page has the outputs of a session one after the other.
+    if (placed.rows.empty() || placed.rows.back().delivery.key != key) {
+      auto session = shard.deliveries().sessions({.project_id = key.project_id, .session = key});
+      if (!session) return model::fail(session.error());
+      place = {.endpoint_id = key.endpoint_id, .session = session->first};
+    }
+    place.due = delivery.due_at ? *delivery.due_at + *offset : model::Timestamp();
+    place.seq = delivery.seq;
+    placed.rows.push_back({std::move(delivery), place});
+  }
+  return placed;
+}
+
+Result<Deliveries::Page> page_of_deliveries(store::Store& store, Deliveries::Filter filter,
+                                            const Deliveries::Place& after, std::size_t limit) {
+  const auto now = store.timer_now();
+  const auto list = [&](store::Shard& shard) {
+    return shard.deliveries().list(filter, after, limit, now);
+  };
+  if (filter.session) return list(store.of(*filter.session));
+  if (!filter.endpoint_id) {
+    auto endpoints = store.assets().endpoints(filter.project_id);
+    if (!endpoints) return model::fail(endpoints.error());
+    for (auto& endpoint : *endpoints) filter.endpoints.push_back(std::move(endpoint.id));
+  }
+  if (store.shards().size() == 1) return list(store.first());
+  const auto before = [](const Deliveries::Place& a, const Deliveries::Place& b) {
+    return std::tie(a.endpoint_id, a.due, a.session, a.seq) <
+           std::tie(b.endpoint_id, b.due, b.session, b.seq);
+  };
+  auto merged = merge_pages(
+      store.shards(), limit,
+      [&](store::Shard& shard) {
+        return list(shard).and_then(
+            [&](Deliveries::Page&& page) { return placed(std::move(page), shard); });
+      },
+      &PlacedDeliveries::Row::place, before);
+  if (!merged) return model::fail(merged.error());
+  Deliveries::Page page{.rows = {}, .next = std::move(merged->next)};
+  for (auto& row : merged->rows) page.rows.push_back(std::move(row.delivery));
+  return page;
+}
+
 Result<Response> list_deliveries(const Call& call, SessionServices& services) {
   auto filter = delivery_filter(call, services);
   if (!filter) return model::fail(filter.error());
@@ -123,8 +186,8 @@ Result<Response> list_deliveries(const Call& call, SessionServices& services) {
   if (!after) return model::fail(after.error());
   auto reason = reason_filter(call.request, model::Listed::deliveries);
   if (!reason) return model::fail(reason.error());
-  auto page = services.store.deliveries().list(*filter, *after, static_cast<std::size_t>(*limit),
-                                               services.store.timer_now());
+  auto page = page_of_deliveries(services.store, *std::move(filter), *after,
+                                 static_cast<std::size_t>(*limit));
   if (!page) return model::fail(store_error(page.error()));
   const auto waits = services.reasons.of_page(page->rows);
   if (!waits) return model::fail(store_error(waits.error()));
@@ -140,8 +203,11 @@ Result<Response> list_deliveries(const Call& call, SessionServices& services) {
 
 // The delivery of the path, in any of the principal's projects.
 Result<PendingDelivery> find_delivery(const Call& call, SessionServices& services) {
-  auto delivery = services.store.deliveries().get(std::string(call.parameters["outputId"]),
-                                                  services.store.timer_now());
+  const std::string id(call.parameters["outputId"]);
+  const auto now = services.store.timer_now();
+  auto delivery = find_in_shards(services.store.shards(), [&](store::Shard& shard) {
+    return shard.deliveries().get(id, now);
+  });
   if (!delivery) return model::fail(store_error(delivery.error()));
   auto project = open_project(services.store, *call.principal, delivery->key.project_id,
                               Role::conversation_admin, no_delivery);
@@ -152,7 +218,8 @@ Result<PendingDelivery> find_delivery(const Call& call, SessionServices& service
 Result<Response> show_delivery(const Call& call, SessionServices& services) {
   auto delivery = find_delivery(call, services);
   if (!delivery) return model::fail(delivery.error());
-  const auto output = services.store.outbox().outputs(delivery->key, delivery->seq - 1, 1);
+  const auto output =
+      services.store.of(delivery->key).outbox().outputs(delivery->key, delivery->seq - 1, 1);
   if (!output) return model::fail(store_error(output.error()));
   json body = delivery_json(*delivery, services.assets);
   body["waits"] = waits_json(services.reasons.of_delivery(*delivery));
@@ -166,7 +233,7 @@ Result<Response> show_delivery(const Call& call, SessionServices& services) {
 Result<Response> retry_delivery(const Call& call, SessionServices& services) {
   auto delivery = find_delivery(call, services);
   if (!delivery) return model::fail(delivery.error());
-  auto done = services.store.deliveries().retry(*delivery);
+  auto done = services.store.of(delivery->key).deliveries().retry(*delivery);
   if (!done) return model::fail(store_error(done.error()));
   if (services.retry) services.retry(delivery->key);
   return json_response(202, {{"_id", delivery->output_id}, {"firstId", delivery->first_output_id}});
@@ -175,7 +242,8 @@ Result<Response> retry_delivery(const Call& call, SessionServices& services) {
 Result<Response> drop_delivery(const Call& call, SessionServices& services) {
   auto delivery = find_delivery(call, services);
   if (!delivery) return model::fail(delivery.error());
-  auto done = services.store.deliveries().drop(*delivery, call.principal->user_id);
+  auto& deliveries = services.store.of(delivery->key).deliveries();
+  auto done = deliveries.drop(*delivery, call.principal->user_id);
   if (!done) return model::fail(store_error(done.error()));
   if (services.deliver) services.deliver(delivery->key);
   return no_content();

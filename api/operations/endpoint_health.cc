@@ -43,13 +43,30 @@ Result<model::Endpoint> path_endpoint(const Call& call, SessionServices& service
   return **endpoint;
 }
 
+// Adds the health that another shard keeps.
+void add_health(EndpointFailure& worst, const EndpointFailure& more) {
+  // An absent time is below all others.
+  const auto earliest = [](auto a, auto b) { return a && b ? std::min(a, b) : std::max(a, b); };
+  const bool is_newer = std::pair(more.failing_since.has_value(), more.last_at) >
+                        std::pair(worst.failing_since.has_value(), worst.last_at);
+  if (is_newer) {
+    worst.last_status = more.last_status;
+    worst.last_error = more.last_error;
+    worst.last_at = more.last_at;
+  }
+  worst.failing_since = earliest(worst.failing_since, more.failing_since);
+  worst.failures += more.failures;
+  if (!more.paused()) return;
+  worst.next_probe = worst.paused() ? std::min(worst.next_probe, more.next_probe) : more.next_probe;
+  worst.paused_since = earliest(worst.paused_since, more.paused_since);
+}
+
 Result<Response> shown_health(const std::string& endpoint_id, SessionServices& services) {
-  auto found = services.store.endpoint_health().find(endpoint_id);
-  if (!found) return model::fail(store_error(found.error()));
-  auto offset = services.store.timers().offset();
+  auto failure = worst_health(services.store, endpoint_id);
+  if (!failure) return model::fail(store_error(failure.error()));
+  auto offset = services.store.first().timers().offset();
   if (!offset) return model::fail(store_error(offset.error()));
-  auto failure = found->value_or(EndpointFailure());
-  auto shown = webhook_health()(failure.by_wall_clock(*offset));
+  auto shown = webhook_health()(failure->by_wall_clock(*offset));
   shown["rate"] = delivery_rate_json(services.delivery_rate, endpoint_id);
   return ok(shown);
 }
@@ -60,10 +77,26 @@ Result<Response> show_health(const Call& call, SessionServices& services) {
   return shown_health(endpoint->id, services);
 }
 
+// `conflict` unless the Endpoint is paused in one of the shards. Another error is that of a shard;
+// the others have resumed it.
+Result<void> resume_in_shards(store::Store& store, const std::string& endpoint_id) {
+  std::optional<Result<void>> resumed;
+  Result<void> not_paused;
+  for (const auto& shard : store.shards()) {
+    auto done = shard->endpoint_health().resume(endpoint_id);
+    if (!done && done.error().code == model::Errc::conflict) {
+      not_paused = std::move(done);
+    } else if (!resumed || !done) {
+      resumed = std::move(done);
+    }
+  }
+  return resumed ? *std::move(resumed) : not_paused;
+}
+
 Result<Response> resume_endpoint(const Call& call, SessionServices& services) {
   auto endpoint = path_endpoint(call, services);
   if (!endpoint) return model::fail(endpoint.error());
-  auto done = services.store.endpoint_health().resume(endpoint->id);
+  auto done = resume_in_shards(services.store, endpoint->id);
   if (!done) return model::fail(store_error(done.error()));
   if (services.resume_endpoint) services.resume_endpoint(endpoint->id);
   return shown_health(endpoint->id, services);
@@ -93,6 +126,16 @@ Description describe_resume_endpoint() {
 }
 
 }  // namespace
+
+Result<EndpointFailure> worst_health(store::Store& store, const std::string& endpoint_id) {
+  EndpointFailure worst{.endpoint_id = endpoint_id};
+  for (const auto& shard : store.shards()) {
+    auto found = shard->endpoint_health().find(endpoint_id);
+    if (!found) return model::fail(found.error());
+    if (*found) add_health(worst, **found);
+  }
+  return worst;
+}
 
 std::string_view webhook_state(const EndpointFailure& failure) {
   if (failure.paused()) return "paused";

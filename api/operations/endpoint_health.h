@@ -6,9 +6,14 @@
 #include "api/openapi/shape.h"
 #include "api/services.h"
 #include "store/conversation/endpoint_health.h"
+#include "store/model/result.h"
 
 namespace conversed::api {
 
+// How the Endpoint's webhook fails by all shards: as in the shard in which it fails longest, with
+// the newest error. Paused if it is paused in one of them.
+[[nodiscard]] model::Result<store::EndpointFailure> worst_health(store::Store& store,
+                                                                 const std::string& endpoint_id);
 // "works", "fails" or "paused".
 [[nodiscard]] std::string_view webhook_state(const store::EndpointFailure& failure);
 [[nodiscard]] openapi::Schema webhook_state_schema();

@@ -245,10 +245,12 @@ class NodeRuns {
 
 Result<NodeRuns> runs_of(const std::string& project, const model::FlowVersion& version,
                          store::Store& store) {
-  auto rows = store.receipts().newest(project, sessions_with_runs, most_run_rows);
-  if (!rows) return model::fail(store_error(rows.error()));
   NodeRuns runs(version.name, version.version);
-  for (const auto& row : *rows) runs.add(row);
+  for (const auto& shard : store.shards()) {
+    auto rows = shard->receipts().newest(project, sessions_with_runs, most_run_rows);
+    if (!rows) return model::fail(store_error(rows.error()));
+    for (const auto& row : *rows) runs.add(row);
+  }
   runs.end_receipt();
   return runs;
 }

@@ -102,15 +102,20 @@ template <typename Found>
                                     std::string_view missing) -> decltype(found(std::string())) {
   auto projects = projects_with(store, *call.principal, Role::member);
   if (!projects) return model::fail(projects.error());
+  std::optional<model::Error> failure;  // of a shard that may have the object
   for (const store::ProjectInfo& project : *projects) {
     auto object = found(project.id);
     if (!object && object.error().code == model::Errc::not_found) continue;
-    if (!object) return model::fail(store_error(object.error()));
+    if (!object) {
+      failure = object.error();
+      continue;
+    }
     if (auto may = require_role(*call.principal, project, call.operation.role); !may) {
       return model::fail(may.error());
     }
     return object;
   }
+  if (failure) return model::fail(store_error(*failure));
   return model::fail(model::Errc::not_found, std::string(missing));
 }
 

@@ -166,10 +166,11 @@ class PendingReply : public std::enable_shared_from_this<PendingReply> {
   void cut_and_append_keyed() {
     const bool posted = services_.pool.post(
         event_.session.project_id, BlockingPool::Line::others, [self = shared_from_this()] {
-          self->services_.store.answers().cut(
-              {self->event_.session, self->event_.id}, [self](const auto& cut) {
-                cut ? self->append_keyed() : self->end(store_error(cut.error()));
-              });
+          const auto& session = self->event_.session;
+          auto& answers = self->services_.store.of(session).answers();
+          answers.cut({session, self->event_.id}, [self](const auto& cut) {
+            cut ? self->append_keyed() : self->end(store_error(cut.error()));
+          });
         });
     if (!posted) end(too_many_wait());
   }
@@ -244,7 +245,8 @@ class PendingReply : public std::enable_shared_from_this<PendingReply> {
 
   void look(Ticket ticket) {
     const auto [input, repeats] = waits_for();
-    auto found = services_.store.answers().look(input, services_.store.timer_now());
+    auto& answers = services_.store.of(input.session).answers();
+    auto found = answers.look(input, services_.store.timer_now());
     if (!found) {
       // The first message still has its deadline.
       if (repeats) services_.pending_replies.end(ticket, model::fail(store_error(found.error())));
@@ -313,8 +315,8 @@ class PendingReply : public std::enable_shared_from_this<PendingReply> {
           ticket, model::fail(Errc::timed_out, "the log takes too long; try again"));
       return;
     }
-    services_.store.answers().cut(input, [self = shared_from_this(), ticket,
-                                          repeated = repeats](auto state) {
+    auto& answers = services_.store.of(input.session).answers();
+    answers.cut(input, [self = shared_from_this(), ticket, repeated = repeats](auto state) {
       auto& pending_replies = self->services_.pending_replies;
       if (!state) return void(pending_replies.end(ticket, model::fail(store_error(state.error()))));
       const auto& session = self->event_.session;
@@ -341,8 +343,9 @@ void refuse_unless_answered(MessageServices& services, const queue::AppendKey& k
                             const Error& refusal, const model::SessionKey& session, Reply reply) {
   const auto kept = std::make_shared<Reply>(std::move(reply));
   const auto replay = [&services, refusal, session, kept](const queue::KeyedAppended& first) {
-    const auto state = services.store.answers().look({session, first.id, first.position},
-                                                     services.store.timer_now());
+    auto& answers = services.store.of(session).answers();
+    const auto state =
+        answers.look({session, first.id, first.position}, services.store.timer_now());
     if (!state) return kept->fail(store_error(state.error()));
     auto answer = answer_to_repeat(*state, session);
     if (!answer) return kept->fail(refusal);

@@ -64,7 +64,7 @@ struct Page {
 };
 
 Result<Page> look(MessageServices& services, const Query& query) {
-  auto& outbox = services.store.outbox();
+  auto& outbox = services.store.of(query.key).outbox();
   auto outputs = outbox.outputs(query.key, query.after, max_items);
   if (!outputs) return model::fail(store_error(outputs.error()));
   if (!outputs->empty()) {

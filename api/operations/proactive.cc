@@ -39,13 +39,15 @@ Result<Response> show_proactive(const Call& call, ProjectServices& services) {
 // Returns the number of withdrawn follow-ups.
 Result<std::int64_t> turn(ProjectServices& services, const std::string& project_id, bool on) {
   using store::Proactive;
-  return from_store(services.store.committer().write_and_wait([&](store::Writer& writer) {
+  auto turned = services.store.committer().write_and_wait([&](store::Writer& writer) {
     const auto none = [] { return std::int64_t{0}; };
     auto withdrawn = on ? Proactive::switch_on(writer, project_id).map(none)
                         : Proactive::switch_off(writer, project_id);
     if (withdrawn) services.store.assets().grow(writer);
     return withdrawn;
-  }));
+  });
+  if (turned && !on) *turned += services.store.proactive().withdraw_elsewhere(project_id);
+  return from_store(std::move(turned));
 }
 
 Result<Response> switch_it(const Call& call, ProjectServices& services) {

@@ -1,5 +1,6 @@
 // GET /management/receipts/{receiptId}: what happened to an event, step by step.
 #include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "api/operations/why.h"
 #include "api/reasons/reasons.h"
 #include "api/replies.h"
+#include "store/shards/across_shards.h"
 #include "store/store.h"
 
 namespace conversed::api {
@@ -27,9 +29,9 @@ constexpr std::size_t most_receipt_events = 20;  // of one trace or Idempotency-
 json waits_of_step(const ReceiptStep& step, const Result<Reasons::OpenSteps>& open) {
   if (!open) return nullptr;
   const auto seq = step.details.find("seq");
-  if (seq == step.details.end()) return json(waits_json(open->execution));
+  if (seq == step.details.end()) return waits_json(open->execution);
   const auto found = open->outputs.find(seq->get<std::int64_t>());
-  return json(waits_json(found == open->outputs.end() ? model::Waits() : found->second));
+  return waits_json(found == open->outputs.end() ? model::Waits() : found->second);
 }
 
 json receipt_step_json(const ReceiptStep& step) {
@@ -54,17 +56,22 @@ const Shape<store::Receipt>& receipt_shape() {
 
 Result<Response> show_receipt(const Call& call, SessionServices& services) {
   const std::string text(call.parameters["receiptId"]);
-  auto& receipts = services.store.receipts();
+  const auto& shards = services.store.shards();
   const auto key = receipt_key(call.principal->organisation_id, text);
   const auto find = [&](const std::string& project_id) -> Result<std::vector<std::string>> {
-    auto events = receipts.find(project_id, text, key, most_receipt_events);
+    // The events of a trace may be in several shards. Ids begin with the time.
+    const auto of_shard = [&](store::Shard& shard) {
+      return shard.receipts().find(project_id, text, key, most_receipt_events);
+    };
+    auto events = merge_shards(shards, most_receipt_events, of_shard, std::less<>());
     if (events && events->empty()) return model::fail(Errc::not_found, "");
     return events;
   };
   constexpr std::string_view missing = "there is no receipt of such an event";
   auto events = find_in_projects(services.store, call, find, missing);
   if (!events) return model::fail(events.error());
-  auto receipt = receipts.get(events->front());
+  auto receipt = find_in_shards(
+      shards, [&](store::Shard& shard) { return shard.receipts().get(events->front()); });
   if (!receipt && receipt.error().code == Errc::not_found) {
     return model::fail(Errc::not_found, std::string(missing));
   }

@@ -1,6 +1,7 @@
 // GET /management/flows/{flowId}/recordings: the recorded conversations in which a Flow ran, for
 // replays on another version (flows/tools/replay.h).
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -16,6 +17,7 @@
 #include "api/replies.h"
 #include "store/commit/stored_steps.h"
 #include "store/model/json.h"
+#include "store/shards/across_shards.h"
 #include "store/store.h"
 
 namespace conversed::api {
@@ -73,14 +75,14 @@ Conversation::Event event_of_receipt(store::Receipt& receipt, std::size_t& bytes
 
 // Follows the chain of the session's receipts back to the event that has begun its conversation.
 Result<Conversation> conversation_of(const model::SessionKey& key, store::Store& store) {
-  const auto session = store.sessions().load(key);
+  const auto session = store.of(key).sessions().load(key);
   if (!session) return model::fail(store_error(session.error()));
   Conversation found;
   std::string id = *session ? (*session)->last_receipt : "";
   std::size_t bytes = 0;
   while (!id.empty() && !found.is_whole && found.events.size() < most_recorded_events &&
          bytes <= most_recording_bytes) {
-    auto receipt = store.receipts().get(id);
+    auto receipt = store.of(key).receipts().get(id);
     if (!receipt && receipt.error().code == Errc::not_found) break;  // its time is over
     if (!receipt) return model::fail(store_error(receipt.error()));
     if (receipt->session != key) break;
@@ -236,7 +238,7 @@ Result<json> recording_of(const model::SessionKey& key, const Conversation& conv
   item["URLToken"] = endpoint ? json((*endpoint)->url_token) : json(nullptr);
   json& turns = item["turns"] = json::array();
   if (!conversation.is_whole) return item;
-  auto outputs = recorded_outputs(key, conversation, services.store.outbox());
+  auto outputs = recorded_outputs(key, conversation, services.store.of(key).outbox());
   if (!outputs) return model::fail(outputs.error());
   if (!outputs->are_all) {
     item["notWhole"] = "its outputs are too long";
@@ -264,8 +266,11 @@ Result<RecordingsPage> page_of_recordings(const store::ProjectInfo& project,
                                           const ReplayedFlow& flow,
                                           const store::SessionFilter& filter, const PageQuery& page,
                                           SessionServices& services) {
-  const auto found =
-      services.store.sessions().list(project.id, filter, page.after, examined_recordings);
+  const auto list = [&](store::Shard& shard) {
+    return shard.sessions().list(project.id, filter, page.after, examined_recordings);
+  };
+  const auto found = merge_pages(services.store.shards(), examined_recordings, list,
+                                 &store::SessionSummary::row, std::greater<>());
   if (!found) return model::fail(store_error(found.error()));
   RecordingsPage answer{.next = found->next};
   std::size_t bytes = 0;

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "api/openapi/description.h"
@@ -19,6 +20,7 @@
 #include "flows/time/cron.h"
 #include "flows/time/schedule_times.h"
 #include "store/model/ids.h"
+#include "store/shards/across_shards.h"
 #include "store/store.h"
 
 namespace conversed::api {
@@ -112,7 +114,8 @@ Result<Schedule> move_schedule(SessionServices& services, Schedule schedule,
   auto timed = flows::set_times(schedule, wish, services.schedule_clock.now());
   if (!timed) return model::fail(timed.error());
   if (dry_run == DryRun::yes) return schedule;
-  auto moved = from_store(services.store.schedules().reschedule(
+  auto& schedules = services.store.of(schedule.session).schedules();
+  auto moved = from_store(schedules.reschedule(
       schedule.session.project_id, schedule.id,
       {.cron = schedule.cron, .timezone = schedule.timezone, .due_at = schedule.due_at}));
   if (moved && services.schedule) services.schedule(*moved);
@@ -164,7 +167,7 @@ Result<Response> create_schedule(const Call& call, SessionServices& services) {
                                {status::created, std::string(), body.dump()},
                                schedule.session.encode()};
   }
-  auto earlier = services.store.schedules().create(schedule, keyed);
+  auto earlier = services.store.of(schedule.session).schedules().create(schedule, keyed);
   if (!earlier) return model::fail(store_error(earlier.error()));
   if (*earlier) return json_text_response((*earlier)->status, std::move((*earlier)->body));
   if (services.schedule) services.schedule(schedule);
@@ -176,14 +179,20 @@ Result<Response> list_schedules(const Call& call, SessionServices& services) {
   if (!project) return model::fail(project.error());
   auto page = page_query(call.request);
   if (!page) return model::fail(page.error());
-  const auto rows = services.store.schedules().list(project->id, page->after, page->limit);
+  const auto list = [&](store::Shard& shard) {
+    return shard.schedules().list(project->id, page->after, page->limit);
+  };
+  const auto rows = merge_shards(services.store.shards(), page->limit, list,
+                                 [](const auto& a, const auto& b) { return a.n < b.n; });
   return rows_response(rows, *page, &store::Schedules::Row::n,
                        [](const auto& row) { return schedule_shape()(row.schedule); });
 }
 
 Result<Schedule> find_schedule(const Call& call, SessionServices& services) {
   const auto find = [&, id = std::string(call.parameters["scheduleId"])](const auto& project_id) {
-    return services.store.schedules().get(project_id, id);
+    return find_in_shards(services.store.shards(), [&](store::Shard& shard) {
+      return shard.schedules().get(project_id, id);
+    });
   };
   return find_in_projects(services.store, call, find, "there is no such schedule");
 }
@@ -199,7 +208,7 @@ Result<Response> show_schedule(const Call& call, SessionServices& services) {
 Result<Response> cancel_schedule(const Call& call, SessionServices& services) {
   auto schedule = find_schedule(call, services);
   if (!schedule) return model::fail(schedule.error());
-  auto& schedules = services.store.schedules();
+  auto& schedules = services.store.of(schedule->session).schedules();
   return from_store(schedules.cancel(schedule->session.project_id, schedule->id)).map(no_content);
 }
 
@@ -246,6 +255,16 @@ Result<std::optional<model::SessionKey>> session_filter(const Call& call, Sessio
   return *std::move(key);
 }
 
+Result<Timers::Page> page_of_timers(store::Store& store, const Timers::Filter& filter,
+                                    const Timers::Place& after, std::size_t limit) {
+  const auto list = [&](store::Shard& shard) { return shard.timers().list(filter, after, limit); };
+  if (filter.session) return list(store.of(*filter.session));
+  const auto before = [](const Timers::Place& a, const Timers::Place& b) {
+    return std::tie(a.due, a.claim) < std::tie(b.due, b.claim);
+  };
+  return merge_pages(store.shards(), limit, list, &Timers::Row::place, before);
+}
+
 Result<Response> list_timers(const Call& call, SessionServices& services) {
   auto project = project_of(services.store, call, Role::conversation_admin);
   if (!project) return model::fail(project.error());
@@ -266,7 +285,8 @@ Result<Response> list_timers(const Call& call, SessionServices& services) {
   if (!after) return model::fail(after.error());
   auto reason = reason_filter(call.request, model::Listed::timers);
   if (!reason) return model::fail(reason.error());
-  const auto page = services.store.timers().list(filter, *after, static_cast<std::size_t>(*limit));
+  const auto page =
+      page_of_timers(services.store, filter, *after, static_cast<std::size_t>(*limit));
   if (!page) return model::fail(store_error(page.error()));
   const auto waits = services.reasons.of_page(page->rows);
   if (!waits) return model::fail(store_error(waits.error()));
@@ -283,7 +303,9 @@ Result<Response> list_timers(const Call& call, SessionServices& services) {
 
 // The timer of the path, in any of the principal's projects.
 Result<Timers::Row> find_timer(const Call& call, SessionServices& services) {
-  auto row = services.store.timers().get(std::string(call.parameters["timerId"]));
+  const std::string id(call.parameters["timerId"]);
+  auto row = find_in_shards(services.store.shards(),
+                            [&](store::Shard& shard) { return shard.timers().get(id); });
   if (!row) return model::fail(store_error(row.error()));
   auto project =
       open_project(services.store, *call.principal, row->session.project_id,
@@ -295,7 +317,8 @@ Result<Timers::Row> find_timer(const Call& call, SessionServices& services) {
 Result<Response> cancel_timer(const Call& call, SessionServices& services) {
   auto timer = find_timer(call, services);
   if (!timer) return model::fail(timer.error());
-  return from_store(services.store.timers().cancel(timer->id)).map(no_content);
+  auto& timers = services.store.of(timer->session).timers();
+  return from_store(timers.cancel(timer->id)).map(no_content);
 }
 
 Result<Response> reschedule_timer(const Call& call, SessionServices& services) {
@@ -303,8 +326,9 @@ Result<Response> reschedule_timer(const Call& call, SessionServices& services) {
   if (!timer) return model::fail(timer.error());
   auto wish = read_times(call.request);
   if (!wish) return model::fail(wish.error());
+  store::Shard& shard = services.store.of(timer->session);
   if (timer->kind == Timers::Kind::schedule) {
-    auto schedule = services.store.schedules().get(timer->session.project_id, timer->id);
+    auto schedule = shard.schedules().get(timer->session.project_id, timer->id);
     if (!schedule) return model::fail(store_error(schedule.error()));
     auto moved = move_schedule(services, *std::move(schedule), *wish, DryRun::no);
     if (!moved) return model::fail(moved.error());
@@ -317,7 +341,7 @@ Result<Response> reschedule_timer(const Call& call, SessionServices& services) {
   model::Schedule once;
   auto timed = flows::set_times(once, *wish, services.schedule_clock.now());
   if (!timed) return model::fail(timed.error());
-  auto moved = services.store.timers().reschedule(timer->id, once.due_at);
+  auto moved = shard.timers().reschedule(timer->id, once.due_at);
   if (!moved) return model::fail(store_error(moved.error()));
   if (services.timer) services.timer(moved->place.due);
   return ok(timer_json(*moved, services));

@@ -87,7 +87,7 @@ void send_event(Reply& reply, const std::string& text) {
 }
 
 Result<Mark> mark_of_session(MessageServices& services, const model::SessionKey& key) {
-  auto mark = services.store.sessions().mark(key);
+  auto mark = services.store.of(key).sessions().mark(key);
   if (!mark) return model::fail(store_error(mark.error()));
   if (!*mark) return model::fail(Errc::not_found, "there is no such session");
   return **std::move(mark);

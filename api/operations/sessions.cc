@@ -1,5 +1,6 @@
 // /management/sessions: operators list sessions, show one, and end a conversation.
 #include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "api/live/answer.h"
@@ -14,6 +15,7 @@
 #include "api/reasons/reasons.h"
 #include "api/replies.h"
 #include "api/representation/input.h"
+#include "store/shards/across_shards.h"
 #include "store/store.h"
 
 namespace conversed::api {
@@ -79,6 +81,17 @@ Result<store::SessionFilter> session_filter(const Call& call, SessionServices& s
   return filter;
 }
 
+Result<store::Sessions::Page> page_of_sessions(store::Store& store, const std::string& project_id,
+                                               const store::SessionFilter& filter,
+                                               const PageQuery& page) {
+  const auto list = [&](store::Shard& shard) {
+    return shard.sessions().list(project_id, filter, page.after, page.limit);
+  };
+  if (!filter.user_id.empty()) return list(store.of({project_id, "", filter.user_id, ""}));
+  return merge_pages(store.shards(), page.limit, list, &store::SessionSummary::row,
+                     std::greater<>());
+}
+
 Result<Response> list_sessions(const Call& call, SessionServices& services) {
   auto project = project_of(services.store, call, Role::conversation_admin);
   if (!project) return model::fail(project.error());
@@ -88,7 +101,7 @@ Result<Response> list_sessions(const Call& call, SessionServices& services) {
   if (!filter) return model::fail(filter.error());
   auto reason = reason_filter(call.request, model::Listed::sessions);
   if (!reason) return model::fail(reason.error());
-  const auto found = services.store.sessions().list(project->id, *filter, page->after, page->limit);
+  const auto found = page_of_sessions(services.store, project->id, *filter, *page);
   if (!found) return model::fail(store_error(found.error()));
   const auto waits = services.reasons.of_page(found->rows);
   if (!waits) return model::fail(store_error(waits.error()));
@@ -133,18 +146,19 @@ Result<Response> show_session(const Call& call, SessionServices& services) {
                         call.request.parameter("userId").value_or(""),
                         call.request.parameter("sessionId").value_or(""));
   if (!key) return model::fail(key.error());
-  auto loaded = services.store.sessions().load_with_profile(*key);
+  store::Shard& shard = services.store.of(*key);
+  auto loaded = shard.sessions().load_with_profile(*key);
   if (!loaded) return model::fail(store_error(loaded.error()));
   if (!loaded->damage.empty()) {
     // A damaged profile does not hide its sessions.
-    auto alone = services.store.sessions().load(*key);
+    auto alone = shard.sessions().load(*key);
     if (!alone) return model::fail(store_error(alone.error()));
     loaded->session = *std::move(alone);
   }
   const auto& session = loaded->session;
   if (!session) return model::fail(Errc::not_found, "there is no such session");
   const std::int64_t after = std::max<std::int64_t>(0, session->last_output_seq - shown_outputs);
-  auto outputs = services.store.outbox().outputs(*key, after, shown_outputs);
+  auto outputs = shard.outbox().outputs(*key, after, shown_outputs);
   if (!outputs) return model::fail(store_error(outputs.error()));
   json body = session_details_shape()(*session);
   body["profile"] = loaded->damage.empty() ? loaded->profile.data : json();
@@ -152,8 +166,8 @@ Result<Response> show_session(const Call& call, SessionServices& services) {
   store::Deliveries::Place before_shown;
   before_shown.seq = after;
   const auto pending =
-      services.store.deliveries().list({.project_id = key->project_id, .session = *key},
-                                       before_shown, shown_outputs, services.store.timer_now());
+      shard.deliveries().list({.project_id = key->project_id, .session = *key}, before_shown,
+                              shown_outputs, services.store.timer_now());
   if (!pending) return model::fail(store_error(pending.error()));
   body["waits"] = waits_json(services.reasons.of_session(*session));
   json& items = body["outputs"] = json::array();
@@ -182,7 +196,7 @@ Result<Response> reset_session(const Call& call, SessionServices& services) {
           model::fail(Errc::internal, "The conversation was reset before it answered."));
     }
   };
-  auto done = services.store.sessions().reset(*key, tell);
+  auto done = services.store.of(*key).sessions().reset(*key, tell);
   if (!done) return model::fail(store_error(done.error()));
   services.watch.notify(outputs_name(*key));
   // The inbox of the ended execution runs now.

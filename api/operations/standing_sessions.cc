@@ -18,24 +18,29 @@ constexpr std::size_t sessions_at_once = 100;
 model::Result<StandingSessions> StandingSessions::of(const std::string& project,
                                                      ProjectServices& services) {
   const auto& steady_now = services.options.steady_now;
-  const auto until = steady_now() + max_time;
+  const auto& shards = services.store.shards();
   StandingSessions found;
-  std::int64_t row = 0;
-  for (std::size_t examined = 0;; examined += sessions_at_once) {
-    if (examined >= max_sessions || steady_now() >= until) {
-      found.is_complete_ = false;
-      return found;
-    }
-    auto places = services.store.sessions().places(project, row, sessions_at_once);
-    if (!places) return model::fail(store_error(places.error()));
-    for (const auto& place : *places) {
-      row = place.row;
-      for (auto& [flow, version, at] : flows::standings(place.flow_state, place.execution)) {
-        ++found.places_[{std::move(flow), version, std::move(at)}];
+  for (const auto& shard : shards) {
+    const auto until = steady_now() + max_time / shards.size();
+    std::int64_t row = 0;
+    std::size_t examined = 0;
+    for (bool has_more = true; has_more; examined += sessions_at_once) {
+      if (examined >= max_sessions / shards.size() || steady_now() >= until) {
+        found.is_complete_ = false;
+        break;
       }
+      auto places = shard->sessions().places(project, row, sessions_at_once);
+      if (!places) return model::fail(store_error(places.error()));
+      for (const auto& place : *places) {
+        row = place.row;
+        for (auto& [flow, version, at] : flows::standings(place.flow_state, place.execution)) {
+          ++found.places_[{std::move(flow), version, std::move(at)}];
+        }
+      }
+      has_more = places->size() == sessions_at_once;
     }
-    if (places->size() < sessions_at_once) return found;
   }
+  return found;
 }
 
 }  // namespace conversed::api

@@ -13,7 +13,7 @@ namespace conversed::api {
 // How many sessions of a project wait at each Node.
 class StandingSessions {
  public:
-  // Reads the newest sessions, as many as a short time allows. Blocks.
+  // Reads the newest sessions of each shard, as many as a short time allows. Blocks.
   [[nodiscard]] static model::Result<StandingSessions> of(const std::string& project,
                                                           ProjectServices& services);
 
@@ -31,7 +31,7 @@ class StandingSessions {
     const auto found = places_.find(place);
     return found == places_.end() ? 0 : found->second;
   }
-  // False: only the newest sessions were counted.
+  // False: not all sessions were counted.
   [[nodiscard]] bool is_complete() const { return is_complete_; }
 
  private:

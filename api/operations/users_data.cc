@@ -13,7 +13,7 @@
 #include "api/replies.h"
 #include "api/representation/input.h"
 #include "queue/log.h"
-#include "store/model/key_range.h"
+#include "store/model/session_keys.h"
 #include "store/store.h"
 
 namespace conversed::api {
@@ -42,8 +42,8 @@ Result<Response> export_data(const Call& call, SessionServices& services) {
   if (!limit) return model::fail(limit.error());
   auto after = place_of_data(call.request);
   if (!after) return model::fail(after.error());
-  auto page = services.store.user_data().read_page({project->id, *user}, *after,
-                                                   static_cast<std::size_t>(*limit));
+  auto& data = services.store.of({project->id, "", *user, ""}).user_data();
+  auto page = data.read_page({project->id, *user}, *after, static_cast<std::size_t>(*limit));
   return from_store(std::move(page)).map([](store::UserData::Page found) {
     const auto next = found.next ? json(found.next->to_text()) : json(nullptr);
     return ok({{"items", std::move(found.items)}, {"next", next}});
@@ -80,6 +80,15 @@ Result<void> check_nothing_waits(SessionServices& services, const store::UserOfP
       "events of this user, or events before them in the log, are not finished; try again later");
 }
 
+void add_erased(store::UserData::Erased& all, const store::UserData::Erased& more) {
+  using Erased = store::UserData::Erased;
+  for (const auto count :
+       {&Erased::sessions, &Erased::outputs, &Erased::pending, &Erased::dead_letters,
+        &Erased::answers, &Erased::profiles, &Erased::receipts}) {
+    all.*count += more.*count;
+  }
+}
+
 Result<store::UserData::Erased> erase_from_store(SessionServices& services,
                                                  const store::UserOfProject& user) {
   const auto ranges = services.log.ranges();
@@ -97,8 +106,24 @@ Result<store::UserData::Erased> erase_from_store(SessionServices& services,
   const auto forget_keys = [&](const model::KeyRange& sessions) {
     return services.log.forget_keys(sessions);
   };
-  auto erased = services.store.user_data().erase(
-      user, {.finished = finished, .ended = ended, .forget_keys = forget_keys});
+  store::UserData::EraseHooks hooks{
+      .finished = finished, .ended = ended, .forget_keys = forget_keys};
+  auto& first = services.store.first();
+  auto& own = services.store.of({user.project_id, "", user.user_id, ""});
+  store::UserData::Erased of_first;
+  if (&own != &first) {
+    // The first shard has Idempotency-Keys of the user's sessions. They go before the answers, too.
+    auto inner = hooks;
+    inner.lives_elsewhere = true;
+    hooks.forget_keys = [&, inner = std::move(inner)](const model::KeyRange&) -> Result<void> {
+      auto erased = first.user_data().erase(user, inner);
+      if (!erased) return model::fail(erased.error());
+      of_first = *erased;
+      return {};
+    };
+  }
+  auto erased = own.user_data().erase(user, hooks);
+  if (erased) add_erased(*erased, of_first);
   if (services.forget) services.forget();
   return from_store(std::move(erased));
 }
@@ -110,7 +135,7 @@ Result<Response> erase_data(const Call& call, SessionServices& services) {
   auto body = read_object(call.request, {{"userId", &whose.user_id}});
   if (!body) return model::fail(body.error());
   if (auto good = check_name("userId", whose.user_id); !good) return model::fail(good.error());
-  const auto alone = services.store.user_data().begin_erasure();
+  const auto alone = services.store.first().user_data().begin_erasure();
   if (!alone) return model::fail(alone.error());
   if (auto ended = cancel_jobs(services, whose); !ended) return model::fail(ended.error());
   if (auto free = check_nothing_waits(services, whose); !free) return model::fail(free.error());

@@ -6,11 +6,13 @@
 #include <utility>
 
 #include "api/live/assets_cache.h"
+#include "api/reasons/page_rows.h"
 #include "api/reasons/session_waits.h"
 #include "flows/turn/follow_up.h"
 #include "flows/turn/standing.h"
 #include "queue/log.h"
 #include "store/model/ids.h"
+#include "store/shards/across_shards.h"
 #include "store/store.h"
 #include "store/text/quantity.h"
 
@@ -60,10 +62,10 @@ std::string clock_text(int minutes) {
 
 }  // namespace
 
-Waits Reasons::of_daemon() const {
-  if (!store_.healthy()) {
+Waits Reasons::of_daemon(const store::Shard& shard) const {
+  if (!shard.healthy()) {
     return {{.reason = Reason::store_down,
-             .subject = "The store refuses writes: " + without_dot(store_.failure()) + ".",
+             .subject = "The store refuses writes: " + without_dot(shard.failure()) + ".",
              .since = ports_.store_failing_since ? ports_.store_failing_since() : std::nullopt}};
   }
   if (const auto health = log_.health(); !health) {
@@ -77,7 +79,7 @@ Waits Reasons::of_daemon() const {
 // The mark of the crash stays until the partition has another owner. Behind it, events run as
 // usual.
 Result<bool> Reasons::is_recovering(std::int32_t partition) const {
-  auto below = store_.attempts().left_below(partition);
+  auto below = store_.of(partition).attempts().left_below(partition);
   if (!below) return fail(below.error());
   if (*below == 0) return false;
   const auto ranges = log_.ranges();
@@ -110,7 +112,7 @@ Result<Waits> Reasons::of_partition(const model::SessionKey& key, Read& read) co
 
 Result<std::chrono::milliseconds> Reasons::timers_ahead(Read& read) const {
   if (read.offset) return *read.offset;
-  auto offset = store_.timers().offset();
+  auto offset = store_.first().timers().offset();
   if (offset) read.offset = *offset;
   return offset;
 }
@@ -127,12 +129,13 @@ Wait Reasons::of_running(const Shown& shown, const std::string& place,
 }
 
 Result<Waits> Reasons::of_execution(const model::Session& session, Read& read) const {
-  auto waits = of_daemon();
+  store::Shard& shard = store_.of(session.key);
+  auto waits = of_daemon(shard);
   auto partition = of_partition(session.key, read);
   if (!partition) return partition;
   append(waits, *std::move(partition));
   if (!session.execution) return waits;
-  auto call = store_.calls().shown(session.execution->pending_call_id);
+  auto call = shard.calls().shown(session.execution->pending_call_id);
   if (!call) return fail(call.error());
   if (!*call) return waits;  // its result is in the log
   auto by = timers_ahead(read);
@@ -176,7 +179,7 @@ Result<Waits> Reasons::of_session(const model::Session& session) const {
   if (!waits.empty()) return waits;
   if (auto share = of_share(session.key)) return Waits{*std::move(share)};
   for (const auto& id : flows::time_outs_of(session)) {
-    auto timer = if_any(store_.timers().get(id));
+    auto timer = if_any(store_.of(session.key).timers().get(id));
     if (!timer) return fail(timer.error());
     if (*timer) return Waits{wait_of_input(id, place_of(session), (*timer)->due_at)};
   }
@@ -186,40 +189,31 @@ Result<Waits> Reasons::of_session(const model::Session& session) const {
 Result<std::vector<Waits>> Reasons::of_page(
     const std::vector<store::SessionSummary>& sessions) const {
   Read read;
-  std::vector<std::int64_t> rows;
-  rows.reserve(sessions.size());
-  for (const auto& session : sessions) rows.push_back(session.row);
-  const auto calls = store_.calls().of_sessions(rows);
-  if (!calls) return fail(calls.error());
   auto by = timers_ahead(read);
   if (!by) return fail(by.error());
-  std::map<std::int64_t, const Shown*> running;    // by session
-  std::map<std::int64_t, const Shown*> questions;  // by session
-  for (const auto& each : *calls) {
-    (each.is_time_out ? questions : running)[each.session] = &each;
-  }
-  const auto idle = store_.sessions().flow_states_of_idle(rows);
-  if (!idle) return fail(idle.error());
+  const auto rows = read_page_rows(store_, sessions);
+  if (!rows) return fail(rows.error());
   std::vector<Waits> all;
   for (const auto& session : sessions) {
     const auto place = "The Flow of " + name_of(session.key);
     Waits& waits = all.emplace_back();
     if (auto full = of_inbox(session.key, session.inbox_size)) waits.push_back(*std::move(full));
-    append(waits, of_daemon());
+    append(waits, of_daemon(store_.of(session.key)));
     auto partition = of_partition(session.key, read);
     if (!partition) return fail(partition.error());
     append(waits, *std::move(partition));
-    if (const auto call = running.find(session.row); call != running.end()) {
-      waits.push_back(of_running(*call->second, place, *by));
+    if (const auto call = rows->running.find(session.row); call != rows->running.end()) {
+      waits.push_back(of_running(call->second, place, *by));
     }
     if (!waits.empty()) continue;
     if (auto share = of_share(session.key)) {
       waits.push_back(*std::move(share));
-    } else if (const auto asked = questions.find(session.row); asked != questions.end()) {
-      waits.push_back(wait_of_input(asked->second->id, place, *asked->second->due_at - *by));
+    } else if (const auto asked = rows->questions.find(session.row);
+               asked != rows->questions.end()) {
+      waits.push_back(wait_of_input(asked->second.id, place, *asked->second.due_at - *by));
     } else {
-      const auto state = idle->find(session.row);
-      waits = of_idle(session.key, state == idle->end() ? nullptr : &state->second, read);
+      const auto state = rows->idle.find(session.row);
+      waits = of_idle(session.key, state == rows->idle.end() ? nullptr : &state->second, read);
     }
   }
   return all;
@@ -235,7 +229,8 @@ Waits Reasons::of_idle(const model::SessionKey& key, const nlohmann::json* flow_
 }
 
 Result<std::optional<Waits>> Reasons::of_session_and_outputs(const model::SessionKey& key) const {
-  auto session = store_.sessions().load(key);
+  store::Shard& shard = store_.of(key);
+  auto session = shard.sessions().load(key);
   if (!session) return fail(session.error());
   if (!*session) {
     auto waits = of_session(key);  // its first event may be in the log
@@ -244,8 +239,8 @@ Result<std::optional<Waits>> Reasons::of_session_and_outputs(const model::Sessio
   }
   auto waits = of_session(**session);
   if (!waits) return fail(waits.error());
-  const auto next = store_.deliveries().list({.project_id = key.project_id, .session = key}, {}, 1,
-                                             store_.timer_now());
+  const auto next = shard.deliveries().list({.project_id = key.project_id, .session = key}, {}, 1,
+                                            store_.timer_now());
   if (!next) return fail(next.error());
   if (next->rows.empty()) return *std::move(waits);
   auto outputs = of_first(next->rows.front());
@@ -262,7 +257,7 @@ Result<std::optional<Waits>> Reasons::of_session_and_outputs(const model::Sessio
 }
 
 Result<Waits> Reasons::of_session(const model::SessionKey& key) const {
-  auto session = store_.sessions().load(key);
+  auto session = store_.of(key).sessions().load(key);
   if (!session) return fail(session.error());
   if (*session) return of_session(**session);
   model::Session none;
@@ -286,7 +281,8 @@ std::vector<SendingView> Reasons::sending_views(const std::vector<model::Session
 Result<Waits> Reasons::of_delivery(const PendingDelivery& delivery) const {
   if (delivery.state != DeliveryState::behind) return of_first(delivery);
   Waits waits{behind_first(delivery)};
-  auto first = if_any(store_.deliveries().get(delivery.first_output_id, store_.timer_now()));
+  auto& deliveries = store_.of(delivery.key).deliveries();
+  auto first = if_any(deliveries.get(delivery.first_output_id, store_.timer_now()));
   if (!first) return fail(first.error());
   if (!*first || (*first)->state == DeliveryState::behind) return waits;
   auto more = of_first(**first);
@@ -327,9 +323,10 @@ Result<Waits> Reasons::of_first(const PendingDelivery& delivery, const SendingVi
   const auto next_try = std::max(delivery.due_at, sending.not_before);
   auto by = timers_ahead(read);
   if (!by) return fail(by.error());
-  const auto [known, is_new] = read.health.try_emplace(delivery.key.endpoint_id);
+  store::Shard& shard = store_.of(delivery.key);
+  const auto [known, is_new] = read.health.try_emplace({&shard, delivery.key.endpoint_id});
   if (is_new) {
-    auto stored = store_.endpoint_health().find(delivery.key.endpoint_id);
+    auto stored = shard.endpoint_health().find(delivery.key.endpoint_id);
     if (!stored) return fail(stored.error());
     known->second = stored->value_or(store::EndpointFailure()).by_wall_clock(*by);
   }
@@ -360,7 +357,7 @@ Result<Waits> Reasons::of_first(const PendingDelivery& delivery, const SendingVi
                   .since = health.failing_since ? health.failing_since : delivery.created_at,
                   .expected_at = next_try}};
   }
-  auto waits = of_daemon();
+  auto waits = of_daemon(shard);
   auto partition = of_partition(delivery.key, read);
   if (!partition) return partition;
   append(waits, *std::move(partition));
@@ -375,7 +372,7 @@ Result<std::optional<Waits>> Reasons::of_kept(const store::Receipt& receipt) con
       std::ranges::any_of(receipt.rows, has_run)) {
     return std::nullopt;
   }
-  auto session = store_.sessions().load(receipt.session);
+  auto session = store_.of(receipt.session).sessions().load(receipt.session);
   if (!session) return fail(session.error());
   if (!*session || !flows::keeps_event((*session)->flow_state, receipt.input_id)) {
     return std::nullopt;
@@ -393,7 +390,7 @@ Result<Reasons::OpenSteps> Reasons::of_open_execution(const store::Receipt& rece
     if (*found) open.execution = std::move((*found)->waits);
   } else if (receipt.runs) {
     Read read;
-    auto session = store_.sessions().load(receipt.session);
+    auto session = store_.of(receipt.session).sessions().load(receipt.session);
     if (!session) return fail(session.error());
     const bool goes_on =
         *session && (*session)->execution && (*session)->execution->input_id == receipt.input_id;
@@ -417,7 +414,8 @@ Result<Reasons::OpenSteps> Reasons::of_open_steps(const store::Receipt& receipt)
   OpenSteps& open = *steps;
   const auto first = std::ranges::find_if(receipt.outputs, &store::Receipt::Output::pending);
   if (first == receipt.outputs.end()) return steps;
-  auto delivery = if_any(store_.deliveries().get(first->id, store_.timer_now()));
+  auto& deliveries = store_.of(receipt.session).deliveries();
+  auto delivery = if_any(deliveries.get(first->id, store_.timer_now()));
   if (!delivery) return fail(delivery.error());
   if (!*delivery) return steps;  // it was delivered meanwhile
   auto waits = of_delivery(**delivery);
@@ -465,7 +463,7 @@ Result<std::vector<Waits>> Reasons::of_page(const std::vector<store::Timers::Row
 
 Result<Waits> Reasons::of_timer(const store::Timers::Row& timer, Read& read) const {
   if (timer.due_at <= wall_.now()) {
-    auto waits = of_daemon();
+    auto waits = of_daemon(store_.of(timer.session));
     auto partition = of_partition(timer.session, read);
     if (!partition) return partition;
     append(waits, *std::move(partition));
@@ -507,8 +505,15 @@ Waits Reasons::of_job(const model::Job& job) {
            .since = job.created_at}};
 }
 
+Result<std::optional<PendingDelivery>> Reasons::find_delivery(const std::string& output_id) const {
+  return if_any(find_in_shards(store_.shards(), [&](store::Shard& shard) {
+    return shard.deliveries().get(output_id, store_.timer_now());
+  }));
+}
+
 Result<std::optional<Found>> Reasons::of_call(const std::string& id) const {
-  auto call = store_.calls().find(id);
+  auto call =
+      find_in_shards(store_.shards(), [&](store::Shard& shard) { return shard.calls().find(id); });
   if (!call) return fail(call.error());
   if (!*call) return std::nullopt;
   const auto& key = (*call)->call.session;
@@ -519,7 +524,7 @@ Result<std::optional<Found>> Reasons::of_call(const std::string& id) const {
 
 Result<std::optional<Found>> Reasons::of_inbox_event(const store::Sessions::InInbox& event) const {
   const auto& key = event.key;
-  auto session = store_.sessions().load(key);
+  auto session = store_.of(key).sessions().load(key);
   if (!session) return fail(session.error());
   const bool busy = *session && (*session)->busy();
   const auto ahead = event.ahead + (busy ? 1 : 0);
@@ -540,10 +545,12 @@ Result<std::optional<Found>> Reasons::of_inbox_event(const store::Sessions::InIn
 
 // An event in an inbox, the input of a running execution, or one whose output waits.
 Result<std::optional<Found>> Reasons::of_event(const std::string& id) const {
-  auto inbox = store_.sessions().in_inbox(id);
+  auto inbox = find_in_shards(store_.shards(),
+                              [&](store::Shard& shard) { return shard.sessions().in_inbox(id); });
   if (!inbox) return fail(inbox.error());
   if (*inbox) return of_inbox_event(**inbox);
-  auto call = store_.calls().of_execution(id);
+  auto call = find_in_shards(store_.shards(),
+                             [&](store::Shard& shard) { return shard.calls().of_execution(id); });
   if (!call) return fail(call.error());
   if (*call) {
     auto found = of_call(**call);
@@ -551,10 +558,11 @@ Result<std::optional<Found>> Reasons::of_event(const std::string& id) const {
     if (*found) (*found)->kind = "event";
     return found;
   }
-  auto output = store_.deliveries().of_input(id);
+  auto output = find_in_shards(
+      store_.shards(), [&](store::Shard& shard) { return shard.deliveries().of_input(id); });
   if (!output) return fail(output.error());
   if (!*output) return std::nullopt;
-  auto delivery = if_any(store_.deliveries().get(**output, store_.timer_now()));
+  auto delivery = find_delivery(**output);
   if (!delivery) return fail(delivery.error());
   if (!*delivery) return std::nullopt;
   auto waits = of_delivery(**delivery);
@@ -589,7 +597,9 @@ void add_ends(const store::Receipt& receipt, std::optional<std::int64_t> only, F
 
 // An event that has run, or one of its outputs: their receipt tells the rest.
 Result<std::optional<Found>> Reasons::of_receipt(const std::string& id) const {
-  auto receipt = if_any(store_.receipts().get(id.substr(0, model::id_length)));
+  auto receipt = if_any(find_in_shards(store_.shards(), [&](store::Shard& shard) {
+    return shard.receipts().get(id.substr(0, model::id_length));
+  }));
   if (!receipt) return fail(receipt.error());
   if (!*receipt) return std::nullopt;
   const bool is_event = id == (*receipt)->input_id;
@@ -605,7 +615,8 @@ Result<std::optional<Found>> Reasons::of_receipt(const std::string& id) const {
 Result<std::optional<Found>> Reasons::of_event_that_ran(const store::Receipt& receipt,
                                                         Found found) const {
   if (found.ending) {
-    auto letter = if_any(store_.dead_letters().get(found.project_id, found.ending->dead_letter));
+    auto& letters = store_.of(receipt.session).dead_letters();
+    auto letter = if_any(letters.get(found.project_id, found.ending->dead_letter));
     if (!letter) return fail(letter.error());
     const bool is_new = *letter && (*letter)->state == store::DeadLetterState::fresh;
     if (is_new) return of_new_letter(**letter);
@@ -624,7 +635,8 @@ Result<std::optional<Found>> Reasons::of_event_that_ran(const store::Receipt& re
 }
 
 Result<std::optional<Found>> Reasons::of_letter(const std::string& id) const {
-  auto letter = store_.dead_letters().of(id);
+  auto letter = find_in_shards(store_.shards(),
+                               [&](store::Shard& shard) { return shard.dead_letters().of(id); });
   if (!letter) return fail(letter.error());
   if (!*letter) return std::nullopt;
   if ((*letter)->state == store::DeadLetterState::fresh) return of_new_letter(**letter);
@@ -650,10 +662,11 @@ Result<Found> Reasons::of(const std::string& id) const {
     if (!waits) return fail(waits.error());
     return Found{kind, project, *std::move(waits)};
   };
-  auto delivery = if_any(store_.deliveries().get(id, store_.timer_now()));
+  auto delivery = find_delivery(id);
   if (!delivery) return fail(delivery.error());
   if (*delivery) return with("delivery", (*delivery)->key.project_id, of_delivery(**delivery));
-  auto timer = if_any(store_.timers().get(id));
+  auto timer = if_any(
+      find_in_shards(store_.shards(), [&](store::Shard& shard) { return shard.timers().get(id); }));
   if (!timer) return fail(timer.error());
   if (*timer) return with("timer", (*timer)->session.project_id, of_timer(**timer));
   for (const auto find : {&Reasons::of_call, &Reasons::of_event, &Reasons::of_letter}) {
@@ -667,7 +680,10 @@ Result<Found> Reasons::of(const std::string& id) const {
   auto done = of_receipt(id);
   if (!done) return fail(done.error());
   if (*done) return **std::move(done);
-  return Found{"", "", of_daemon()};
+  for (const auto& shard : store_.shards()) {
+    if (!shard->healthy()) return Found{"", "", of_daemon(*shard)};
+  }
+  return Found{"", "", of_daemon(store_.first())};
 }
 
 }  // namespace conversed::api

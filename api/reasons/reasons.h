@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "store/conversation/calls.h"
@@ -23,8 +24,9 @@
 #include "store/model/session.h"
 
 namespace conversed::store {
+class Shard;
 class Store;
-}
+}  // namespace conversed::store
 namespace conversed::queue {
 class Log;
 }
@@ -131,11 +133,13 @@ class Reasons {
   // Rows that one question has read, or the questions of one page.
   struct Read {
     std::optional<std::chrono::milliseconds> offset{};
-    std::map<std::string, store::EndpointFailure> health{};  // by Endpoint
-    std::map<std::int32_t, bool> recovering{};               // by partition
-    std::map<std::string, bool> quota_used_up{};             // by organisation
+    // By shard and Endpoint.
+    std::map<std::pair<const store::Shard*, std::string>, store::EndpointFailure> health{};
+    std::map<std::int32_t, bool> recovering{};    // by partition
+    std::map<std::string, bool> quota_used_up{};  // by organisation
   };
-  [[nodiscard]] model::Waits of_daemon() const;
+  // Of the daemon itself, and of the shard that has the thing.
+  [[nodiscard]] model::Waits of_daemon(const store::Shard& shard) const;
   [[nodiscard]] model::Result<bool> is_recovering(std::int32_t partition) const;
   [[nodiscard]] model::Result<model::Waits> of_partition(const model::SessionKey& key,
                                                          Read& read) const;
@@ -172,6 +176,8 @@ class Reasons {
   [[nodiscard]] model::Result<std::optional<Found>> of_receipt(const std::string& id) const;
   [[nodiscard]] model::Result<std::optional<Found>> of_event_that_ran(const store::Receipt& receipt,
                                                                       Found found) const;
+  [[nodiscard]] model::Result<std::optional<store::PendingDelivery>> find_delivery(
+      const std::string& output_id) const;
   [[nodiscard]] model::Result<std::optional<Found>> of_call(const std::string& id) const;
   [[nodiscard]] model::Wait wait_of_quiet_hours(const store::Timers::Row& timer) const;
 

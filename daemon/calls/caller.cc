@@ -35,10 +35,12 @@ constexpr BackoffSettings append_backoff{
 
 }  // namespace
 
-Caller::Caller(CallerSettings settings, store::Store& store, HttpClient& http, AppendEvent append,
-               const model::Clock& clock, Metrics& metrics, const Ownership& ownership)
+Caller::Caller(CallerSettings settings, store::Store& store, store::Shard& shard, HttpClient& http,
+               AppendEvent append, const model::Clock& clock, Metrics& metrics,
+               const Ownership& ownership)
     : settings_(settings),
       store_(store),
+      shard_(shard),
       http_(http),
       append_(std::move(append)),
       clock_(clock),
@@ -71,7 +73,7 @@ void Caller::run() {
   for (;;) {
     append_again();
     bool quiet = false;
-    if (store_.committer().healthy()) {
+    if (shard_.committer().healthy()) {
       look();
       send_ready();
       quiet = queue_.quiet() && !looking_;
@@ -87,7 +89,7 @@ SteadyClock::time_point Caller::next_look() const {
   const auto steady = SteadyClock::now();
   auto until = steady + max_sleep;
   if (!unappended_.empty()) until = std::min(until, std::max(steady, append_after_));
-  if (!store_.committer().healthy()) return std::min(until, steady + unhealthy_sleep);
+  if (!shard_.committer().healthy()) return std::min(until, steady + unhealthy_sleep);
   if (looking_ || read_on_) return std::min(until, std::max(steady, read_after_));
   until = std::min(until, std::max(steady, next_look_));
   if (const auto due = queue_.next_due()) {
@@ -124,7 +126,7 @@ void Caller::look() {
   if (steady < read_after_) return;
   if (!clock_checked_) {
     const auto checked =
-        store_.calls().bring_forward(now() + longest_wait(settings_.backoff), now());
+        shard_.calls().bring_forward(now() + longest_wait(settings_.backoff), now());
     if (!checked) return not_read(checked.error());
     clock_checked_ = true;
   }
@@ -133,7 +135,7 @@ void Caller::look() {
   for (std::size_t i = 0; i < lanes_a_page; ++i) {
     std::optional<std::string> target = looked_up_to_.target;
     if (queue_.is_full(looked_up_organization_, looked_up_to_.project_id)) target.reset();
-    auto lane = store_.calls().lane_behind(looked_up_to_.project_id, target);
+    auto lane = shard_.calls().lane_behind(looked_up_to_.project_id, target);
     if (!lane) return not_read(lane.error());
     if (!*lane) {
       looking_ = false;
@@ -169,7 +171,7 @@ bool Caller::begin_calls(CallQueue::Lane& lane) {
   const auto most = std::min(queue_.room(lane), calls_a_turn);
   // The page also has the calls in hand.
   const std::size_t limit = most + lane.in_hand + (ownership_.is_shared() ? others_a_page : 0);
-  auto page = store_.calls().due(lane.project_id, lane.target, now(), limit,
+  auto page = shard_.calls().due(lane.project_id, lane.target, now(), limit,
                                  lane.read_up_to ? &*lane.read_up_to : nullptr);
   if (!page) {
     not_read(page.error());
@@ -187,7 +189,7 @@ bool Caller::begin_calls(CallQueue::Lane& lane) {
 
 // False: the store fails.
 bool Caller::begin(CallQueue::Lane& lane, const store::Calls::Due& due) {
-  auto found = store_.calls().find(due.id);
+  auto found = shard_.calls().find(due.id);
   if (!found && found.error().code != Errc::internal) {
     not_read(found.error());
     return false;
@@ -405,7 +407,7 @@ void Caller::put_off(Call& call, const Try& made) {
   const auto asked = made.outcome == nullptr ? std::nullopt : made.outcome->retry_after;
   const auto wait = backoff(settings_.backoff, attempts, asked, random_());
   const auto due = now() + wait;
-  store_.calls().put_off(
+  shard_.calls().put_off(
       id, due, attempts, marked(id, due),
       row_of(call, made, call.pending.code ? "the sandbox failed" : "the search failed",
              clock_.now() + wait));
@@ -432,7 +434,7 @@ void Caller::settle(Call& call, model::CallResult result, const Try& made) {
 // A result whose session is gone is not appended: it would keep data of a user who was erased
 // meanwhile. If the session goes after this check, the claim still stops the result.
 void Caller::append(Call& call) {
-  const auto waits = store_.calls().waits(call.pending.id);
+  const auto waits = shard_.calls().waits(call.pending.id);
   if (waits && !*waits) {
     appends_failed_ = 0;  // this may have been the only result that tried the log
     return marked(call.pending.id, std::nullopt)();
@@ -478,7 +480,7 @@ void Caller::appended(const std::string& id, const std::optional<model::Error>& 
 }
 
 void Caller::mark_appended(const std::string& id, std::optional<store::ReceiptMark> row) {
-  store_.calls().appended(id, marked(id, std::nullopt), std::move(row));
+  shard_.calls().appended(id, marked(id, std::nullopt), std::move(row));
 }
 
 }  // namespace conversed::daemon

@@ -89,9 +89,11 @@ struct CallerSettings {
 // of their own, so that a large knowledge store delays no request, and scripts (CodePool).
 class Caller final : public Service {
  public:
-  // `http` is this Caller's own client, started before and stopped after it. All must outlive it.
-  Caller(CallerSettings settings, store::Store& store, HttpClient& http, AppendEvent append,
-         const model::Clock& clock, Metrics& metrics, const Ownership& ownership);
+  // Makes the calls of the shard. `http` is started before and stopped after it. All must outlive
+  // it.
+  Caller(CallerSettings settings, store::Store& store, store::Shard& shard, HttpClient& http,
+         AppendEvent append, const model::Clock& clock, Metrics& metrics,
+         const Ownership& ownership);
   ~Caller() override { stop(); }
 
   [[nodiscard]] model::Result<void> start() override {
@@ -176,6 +178,7 @@ class Caller final : public Service {
 
   const CallerSettings settings_;
   store::Store& store_;
+  store::Shard& shard_;
   HttpClient& http_;
   const AppendEvent append_;
   const model::Clock& clock_;

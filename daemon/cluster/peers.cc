@@ -64,7 +64,7 @@ Result<void> Peers::start() {
   if (auto joined = join(); !joined) return joined;
   joined_ = true;
   if (auto beaten = beat(); !beaten) return beaten;
-  heard_ = store_.notifications().subscribe(
+  heard_ = store_.first().notifications().subscribe(
       std::string(store::members_topic), [this](std::string_view name) {
         if (name == settings_.name) return;
         thread_.mailbox()->put([](Letters& letters) { letters.look = true; });

@@ -71,13 +71,12 @@ SharedLimits::SharedLimits(SharedLimitsSettings settings, store::Store& store,
       public_limiter_(public_limiter),
       busy_(busy),
       quota_(quota),
-      spent_(store.notifications().subscribe(
+      spent_(store.first().notifications().subscribe(
           std::string(spent_topic), [this](std::string_view payload) { hear_spent(payload); })),
-      full_(store.notifications().subscribe(
+      full_(store.first().notifications().subscribe(
           std::string(full_topic), [this](std::string_view payload) { hear_full(payload); })),
-      deliver_(store.notifications().subscribe(
-          std::string(store::deliver_topic),
-          [this](std::string_view session) { hear_deliver(session); })) {}
+      deliver_(store.subscribe(store::deliver_topic,
+                               [this](std::string_view session) { hear_deliver(session); })) {}
 
 void SharedLimits::tell() {
   const auto spent = limiter_.take_spent(spenders_a_time);
@@ -117,11 +116,11 @@ void SharedLimits::count_accepted() {
 
 void SharedLimits::hear_spent(std::string_view payload) {
   using Spent = std::vector<std::pair<std::string, std::uint32_t>>;
-  hear<Spent>(payload, settings_.daemon, [this](const std::string&, Spent items) {
+  hear<Spent>(payload, settings_.daemon, [this](const std::string&, const Spent& items) {
     const auto now = settings_.steady_now();
-    for (auto& [name, tokens] : items) {
+    for (const auto& [name, tokens] : items) {
       auto& limiter = name.starts_with(api::address_prefix) ? public_limiter_ : limiter_;
-      limiter.spent_elsewhere({std::move(name), tokens}, now);
+      limiter.spent_elsewhere({name, tokens}, now);
     }
   });
 }

@@ -65,7 +65,7 @@ class SharedLimits {
   bool told_full_ = false;
   store::Notifications::Subscription spent_;
   store::Notifications::Subscription full_;
-  store::Notifications::Subscription deliver_;
+  std::vector<store::Notifications::Subscription> deliver_;
 };
 
 }  // namespace conversed::daemon

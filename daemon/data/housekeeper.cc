@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "daemon/ops/logging.h"
+#include "store/shards/move.h"
 #include "store/store.h"
 
 namespace conversed::daemon {
@@ -36,12 +37,12 @@ Result<void> walk(std::int64_t& removed, const std::function<bool()>& stopped, c
   return {};
 }
 
-Result<void> prune_transcripts(store::Store& store, const HousekeeperSettings& settings,
+Result<void> prune_transcripts(store::Shard& shard, const HousekeeperSettings& settings,
                                Timestamp now, const std::function<bool()>& stopped,
                                TidyReport& report) {
   const std::size_t batch = settings.batch;
   auto done = walk(report.outputs, stopped, [&](std::int64_t after) {
-    return store.outbox().prune(now - settings.transcripts, after, batch);
+    return shard.outbox().prune(now - settings.transcripts, after, batch);
   });
   if (!done) return done;
   const auto finished = finished_records(settings);
@@ -49,7 +50,7 @@ Result<void> prune_transcripts(store::Store& store, const HousekeeperSettings& s
   // Reads all sessions. An index by activity would make every Turn write more.
   const auto session_age = std::max(settings.transcripts, min_session_age);
   return walk(report.sessions, stopped, [&](std::int64_t after) {
-    return store.sessions().prune(now - session_age, *finished, now - settings.receipts, after,
+    return shard.sessions().prune(now - session_age, *finished, now - settings.receipts, after,
                                   batch);
   });
 }
@@ -60,7 +61,7 @@ Result<void> erase_deleted_projects(store::Store& store, const HousekeeperSettin
   const auto finished = finished_records(settings);
   if (!finished) return fail(finished.error());
   auto erased =
-      store::RemovedProjects(store.committer())
+      store::RemovedProjects(store.shards())
           .erase({.stopped = stopped, .finished = *finished, .forget_keys = settings.forget_keys},
                  now);
   if (!erased) return fail(erased.error());
@@ -68,48 +69,78 @@ Result<void> erase_deleted_projects(store::Store& store, const HousekeeperSettin
   return {};
 }
 
+// Repeats `prune` until it removes less than a whole batch.
+Result<void> prune_all(std::size_t batch, std::int64_t& removed,
+                       const std::function<bool()>& stopped, const auto& prune) {
+  while (!stopped()) {
+    const Result<std::int64_t> count = prune();
+    if (!count) return fail(count.error());
+    removed += *count;
+    if (*count < static_cast<std::int64_t>(batch)) break;
+  }
+  return {};
+}
+
+Result<void> tidy_shard(store::Shard& shard, const HousekeeperSettings& settings, Timestamp now,
+                        const std::function<bool()>& stopped, TidyReport& report) {
+  const std::size_t batch = settings.batch;
+  auto done = prune_all(batch, report.answers, stopped, [&] {
+    const auto at = shard.timer_now();
+    return shard.answers().prune(at, at - claim_lifetime, batch);
+  });
+  // Before the sessions, which stay while they have receipts.
+  if (done) {
+    done = prune_all(batch, report.receipts, stopped,
+                     [&] { return shard.receipts().prune(now - settings.receipts, batch); });
+  }
+  if (done && settings.transcripts.count() > 0) {
+    done = prune_transcripts(shard, settings, now, stopped, report);
+  }
+  if (done && settings.dead_letters.count() > 0) {
+    done = prune_all(batch, report.dead_letters, stopped, [&] {
+      return shard.dead_letters().prune(now - settings.dead_letters, batch);
+    });
+  }
+  return done;
+}
+
+// What lies in the first shard alone.
+Result<void> tidy_first(store::Store& store, const HousekeeperSettings& settings, Timestamp now,
+                        const std::function<bool()>& stopped, TidyReport& report) {
+  auto secrets = store.assets().forget_previous_secrets(now - settings.secret_overlap);
+  if (!secrets) return fail(secrets.error());
+  report.secrets = *secrets;
+  if (settings.audit.count() == 0) return {};
+  return prune_all(settings.batch, report.audit, stopped,
+                   [&] { return store.audit().prune(now - settings.audit, settings.batch); });
+}
+
+// What the transactions of the first shard can't see. Nothing with one shard.
+Result<void> tidy_across_shards(store::Store& store) {
+  auto left = store::remove_leftovers(store.shards(), store.layout());
+  if (!left) return fail(left.error());
+  auto pruned = store.assets().prune_all_flow_versions();
+  if (!pruned) return fail(pruned.error());
+  return store.removals().forget_health();
+}
+
 }  // namespace
 
 Result<TidyReport> tidy(store::Store& store, const HousekeeperSettings& settings, Timestamp now,
                         const std::function<bool()>& stopped) {
   TidyReport report;
-  const std::size_t batch = settings.batch;
-  // Repeats `prune` until it removes less than a whole batch.
-  const auto all = [&](std::int64_t& removed, const auto& prune) -> Result<void> {
-    while (!stopped()) {
-      const Result<std::int64_t> count = prune();
-      if (!count) return fail(count.error());
-      removed += *count;
-      if (*count < static_cast<std::int64_t>(batch)) break;
-    }
-    return {};
+  // A shard that fails keeps nothing else from being tidied.
+  Result<void> done;
+  const auto note = [&](Result<void> tidied) {
+    if (!tidied) done = std::move(tidied);
   };
-  auto done = all(report.answers, [&] {
-    const auto at = store.timer_now();
-    return store.answers().prune(at, at - claim_lifetime, batch);
-  });
-  if (done) {
-    auto secrets = store.assets().forget_previous_secrets(now - settings.secret_overlap);
-    done = secrets ? Result<void>() : fail(secrets.error());
-    report.secrets = secrets.value_or(0);
+  for (const auto& shard : store.shards()) {
+    note(tidy_shard(*shard, settings, now, stopped, report));
   }
-  // Before the sessions, which stay while they have receipts.
-  if (done) {
-    done = all(report.receipts,
-               [&] { return store.receipts().prune(now - settings.receipts, batch); });
-  }
-  if (done && settings.transcripts.count() > 0) {
-    done = prune_transcripts(store, settings, now, stopped, report);
-  }
-  if (done && settings.dead_letters.count() > 0) {
-    done = all(report.dead_letters,
-               [&] { return store.dead_letters().prune(now - settings.dead_letters, batch); });
-  }
-  if (done && settings.audit.count() > 0) {
-    done = all(report.audit, [&] { return store.audit().prune(now - settings.audit, batch); });
-  }
+  note(tidy_first(store, settings, now, stopped, report));
+  note(tidy_across_shards(store));
   // Last: a large project takes long.
-  if (done) done = erase_deleted_projects(store, settings, now, stopped, report);
+  note(erase_deleted_projects(store, settings, now, stopped, report));
   if (!done) return fail(done.error());
   return report;
 }

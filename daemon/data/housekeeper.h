@@ -8,10 +8,10 @@
 
 #include "daemon/service/service.h"
 #include "daemon/service/service_thread.h"
-#include "store/conversation/removed_projects.h"
 #include "store/conversation/sessions.h"
 #include "store/model/clock.h"
-#include "store/model/key_range.h"
+#include "store/model/session_keys.h"
+#include "store/shards/removed_projects.h"
 
 namespace conversed::store {
 class Store;

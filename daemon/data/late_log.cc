@@ -47,11 +47,13 @@ Result<void> check_log_against_store(std::span<const queue::PartitionRange> log,
 
 Result<LogRanges> checked_ranges(queue::Log& log, store::Store& store) {
   // First the store, then the log: other daemons may extend the log meanwhile.
-  auto seen = store.sessions().highest_positions();
+  const auto seen = store.highest_positions();
   if (!seen) return fail(seen.error());
   auto ranges = log.ranges();
   if (!ranges) return ranges;
   if (auto whole = check_log_against_store(*ranges, *seen); !whole) return fail(whole.error());
+  auto settled = store.layout().settle(static_cast<std::int32_t>(ranges->size()));
+  if (!settled) return fail(settled.error());
   return ranges;
 }
 

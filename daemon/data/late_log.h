@@ -13,8 +13,8 @@ namespace conversed::daemon {
 
 using LogRanges = std::vector<queue::PartitionRange>;
 
-// The log's ranges. `conflict` if the store belongs to another log; else the errors of the log and
-// the store.
+// The log's ranges. Lays the store's shards out for them (store::Layout). `conflict` if the store
+// belongs to another log; else the errors of the log and the store.
 [[nodiscard]] model::Result<LogRanges> checked_ranges(queue::Log& log, store::Store& store);
 
 // Whether the error may go away by itself: a log or store in the network may be away for a while.

@@ -42,13 +42,22 @@ model::Result<std::int64_t> open_new_epoch(const config::Settings& settings,
   if (!store) return fail(store.error());
   auto log = open_log(settings, **store, clock);
   if (!log) return fail(log.error());
-  auto seen = (*store)->sessions().highest_positions();
+  // Another number of partitions needs another layout of the shards, which there is not.
+  if ((*store)->shards().size() > 1) {
+    const auto ranges = log->log->ranges();
+    if (!ranges) return fail(ranges.error());
+    auto settled = (*store)->layout().settle(static_cast<std::int32_t>(ranges->size()));
+    if (!settled) return fail(settled.error());
+  }
+  auto seen = (*store)->highest_positions();
   if (!seen) return fail(seen.error());
   std::int64_t highest = 0;
   for (const auto& position : *seen) highest = std::max(highest, position.epoch);
   // Before the new epoch: this clears the marks of results and timers whose events were in the lost
   // log.
-  if (auto lost = (*store)->timers().log_lost(); !lost) return fail(lost.error());
+  for (const auto& shard : (*store)->shards()) {
+    if (auto lost = shard->timers().log_lost(); !lost) return fail(lost.error());
+  }
   auto epoch = log->log->new_epoch(highest);
   log->log->stop();
   return epoch;

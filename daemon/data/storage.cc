@@ -59,7 +59,7 @@ Result<OpenedLog> open_file_log(const config::Settings& settings, store::Store& 
 Result<bool> has_had_effects(const queue::LogRecord& record, store::Store& store) {
   const auto key = model::SessionKey::decode(record.record.key);
   if (!key) return false;
-  const auto session = store.sessions().load(*key);
+  const auto session = store.of(*key).sessions().load(*key);
   if (!session) return fail(session.error());
   if (!*session) return false;
   const auto& seen = (*session)->position;
@@ -153,11 +153,16 @@ store::StoreSettings store_settings(const config::Settings& settings,
   // import thread, and some for the services, so that no thread waits for a connection.
   store.readers = std::min<std::size_t>(64, settings.workers + settings.api.threads + 15);
   if (settings.store.driver == config::StoreDriver::postgres) {
-    store.postgres = store::PostgresSettings{.url = settings.store.postgres.url.reveal(),
-                                             .timeout = settings.store.postgres.timeout,
-                                             // Below the statement's limit, whose error says less.
-                                             .turn_timeout = settings.store.postgres.timeout / 2,
-                                             .place = place};
+    store::PostgresSettings server{.url = settings.store.postgres.url.reveal(),
+                                   .timeout = settings.store.postgres.timeout,
+                                   // Below the statement's limit, whose error says less.
+                                   .turn_timeout = settings.store.postgres.timeout / 2,
+                                   .place = place};
+    for (const auto& url : settings.store.postgres.shards) {
+      store.shards.push_back(server);
+      store.shards.back().url = url.reveal();
+    }
+    store.postgres = std::move(server);
   }
   return store;
 }

@@ -53,11 +53,11 @@ std::size_t aged_of(const Outputs& outputs, const WebhookHealth& health,
 
 }  // namespace
 
-Deliverer::Deliverer(DelivererSettings settings, store::Store& store, HttpClient& http,
-                     const model::Clock& clock, TimerClock& timer_clock, Metrics& metrics,
-                     const Ownership& ownership)
+Deliverer::Deliverer(DelivererSettings settings, store::Assets& assets, store::Shard& shard,
+                     HttpClient& http, const model::Clock& clock, TimerClock& timer_clock,
+                     Metrics& metrics, const Ownership& ownership)
     : settings_(settings),
-      store_(store),
+      shard_(shard),
       http_(http),
       clock_(clock),
       timer_clock_(timer_clock),
@@ -65,8 +65,8 @@ Deliverer::Deliverer(DelivererSettings settings, store::Store& store, HttpClient
       ownership_(ownership),
       queue_({.connections = std::max<std::size_t>(1, settings.connections),
               .outputs_a_session = outputs_a_session}),
-      targets_(store.assets(), settings.secret_overlap),
-      health_(store.endpoint_health(), settings.pause_after, settings.retry_for),
+      targets_(assets, settings.secret_overlap),
+      health_(shard.endpoint_health(), settings.pause_after, settings.retry_for),
       looks_(settings.look_interval) {
   if (!http.has_thread()) thread_.mailbox()->wake_by([&http] { http.wake(); });
 }
@@ -74,7 +74,7 @@ Deliverer::Deliverer(DelivererSettings settings, store::Store& store, HttpClient
 void Deliverer::run() {
   for (;;) {
     bool quiet = false;
-    if (store_.committer().healthy()) {
+    if (shard_.committer().healthy()) {
       look();
       send_ready();
       quiet = queue_.quiet() && !looking_;
@@ -97,7 +97,7 @@ void Deliverer::drain() {
 
 SteadyClock::time_point Deliverer::next_look() const {
   const auto steady = SteadyClock::now();
-  if (!store_.committer().healthy()) return steady + unhealthy_sleep;
+  if (!shard_.committer().healthy()) return steady + unhealthy_sleep;
   if (looking_ || read_on_) return std::max(steady, read_after_);
   auto until = std::min(steady + max_sleep, std::max(steady, next_look_));
   if (read_after_ > steady) until = std::min(until, read_after_);
@@ -155,7 +155,7 @@ void Deliverer::try_now(const std::string& endpoint_id) {
 void Deliverer::take_first(const model::SessionKey& key) {
   const auto generation = ownership_.generation_of(key);
   if (generation == 0 || queue_.find(key) != nullptr) return;
-  auto due = store_.outbox().pending_of(key, outputs_a_session);
+  auto due = shard_.outbox().pending_of(key, outputs_a_session);
   if (!due) return not_read(due.error());
   if (!*due || (*due)->outputs.empty() || (*due)->due_at > now()) return;
   const bool more = (*due)->outputs.size() == outputs_a_session;
@@ -176,7 +176,7 @@ void Deliverer::look() {
   if (steady < read_after_) return;
   if (!clock_checked_) {
     const auto checked =
-        store_.outbox().bring_forward(now() + longest_wait(settings_.backoff), now());
+        shard_.outbox().bring_forward(now() + longest_wait(settings_.backoff), now());
     if (!checked) return not_read(checked.error());
     clock_checked_ = true;
   }
@@ -185,7 +185,7 @@ void Deliverer::look() {
   if (looked_up_to_.empty()) {
     if (auto read = look_at_health(); !read) return not_read(read.error());
   }
-  const auto page = store_.outbox().endpoints(looked_up_to_, endpoints_a_page);
+  const auto page = shard_.outbox().endpoints(looked_up_to_, endpoints_a_page);
   if (!page) return not_read(page.error());
   for (const auto& each : *page) {
     Lane& lane = queue_.lane(each.endpoint_id, each.project_id);
@@ -267,7 +267,7 @@ bool Deliverer::read(Lane& lane) {
   // The page also has the sessions in hand.
   const std::size_t limit = room + lane.in_hand + (ownership_.is_shared() ? others_a_page : 0);
   std::size_t looked_at = 0;
-  auto page = store_.outbox().due(lane.endpoint_id, now(), limit, outputs_a_session,
+  auto page = shard_.outbox().due(lane.endpoint_id, now(), limit, outputs_a_session,
                                   lane.read_up_to ? &*lane.read_up_to : nullptr,
                                   [&](const model::SessionKey& key) {
                                     if (room == 0) return false;
@@ -365,7 +365,7 @@ void Deliverer::retry(const model::SessionKey& key) {
 void Deliverer::prepare(Session& session) {
   while (!session.outputs.empty()) {
     const auto& output = session.outputs.front();
-    if (stop_ || !store_.committer().healthy() ||
+    if (stop_ || !shard_.committer().healthy() ||
         ownership_.generation_of(session.key) != session.generation) {
       return leave(session);
     }
@@ -412,7 +412,7 @@ void Deliverer::send(Session& session, const WebhookTarget& target) {
 // The user's next message withdraws a follow-up's output until its delivery has begun. The store
 // decides which of the two came first.
 void Deliverer::ask_to_begin(Session& session) {
-  store_.outbox().begin_delivery(
+  shard_.outbox().begin_delivery(
       session.key, session.outputs.front(),
       [this, mailbox = thread_.mailbox(), &session](const model::Result<void>& done) {
         post(mailbox, [this, &session, done] { begin(session, done); });
@@ -532,7 +532,7 @@ void Deliverer::fail(Session& session, const HttpOutcome& outcome) {
                                    {"traceId", session.outputs.front().trace_id},
                                    {"reason", reason},
                                    {"attempts", session.attempts + 1}});
-    store_.outbox().reschedule(session.key, session.outputs.front(), due, session.attempts + 1,
+    shard_.outbox().reschedule(session.key, session.outputs.front(), due, session.attempts + 1,
                                marked(session),
                                row_of(session, &outcome, clock_.now() + std::max(due - now, wait)));
     queue_.wake(lane, due);
@@ -587,7 +587,7 @@ void Deliverer::mark(Session& session, const HttpOutcome* outcome) {
                                outcome == nullptr ? "the Endpoint has no webhook any more" : "")) {
     step = *std::move(row);
   }
-  store_.outbox().delivered(session.key, output, std::exchange(session.attempts, 0),
+  shard_.outbox().delivered(session.key, output, std::exchange(session.attempts, 0),
                             marked(session), std::move(step));
   session.outputs.pop_front();
 }
@@ -628,7 +628,7 @@ void Deliverer::give_up(Session& session, std::size_t outputs, const std::string
     ++session.marks;
     const HttpOutcome* const failed = std::exchange(outcome, nullptr);
     auto row = row_of(session, failed, std::nullopt, reason);
-    store_.outbox().give_up(
+    shard_.outbox().give_up(
         session.key, output, reason, failed != nullptr,
         [this, mailbox = thread_.mailbox(), &session, output,
          reason](const model::Result<void>& done) {
@@ -644,7 +644,7 @@ void Deliverer::give_up(Session& session, std::size_t outputs, const std::string
 // After another failure of the Endpoint: gives up its waiting outputs that are too old.
 void Deliverer::give_up_aged(Lane& lane, const std::string& reason) {
   const model::Timestamp now = this->now();
-  auto page = store_.outbox().due(lane.endpoint_id, now, aged_a_page, outputs_a_session,
+  auto page = shard_.outbox().due(lane.endpoint_id, now, aged_a_page, outputs_a_session,
                                   lane.read_up_to ? &*lane.read_up_to : nullptr,
                                   [this](const model::SessionKey& key) { return wants(key); });
   if (!page) return not_read(page.error());

@@ -90,11 +90,11 @@ class Deliverer final : public Service {
  public:
   using SteadyClock = std::chrono::steady_clock;
 
-  // `http` is this Deliverer's own client, started before and stopped after it. If it has no thread
-  // of its own, it runs on the Deliverer's. Reads of the store then delay exchanges, so the store
-  // has to be local. All must outlive the Deliverer.
-  Deliverer(DelivererSettings settings, store::Store& store, HttpClient& http,
-            const model::Clock& clock, TimerClock& timer_clock, Metrics& metrics,
+  // Delivers the outputs of the shard. `http` is started before and stopped after it. If it has no
+  // thread of its own, it runs on the Deliverer's, and is this Deliverer's alone. Reads of the
+  // store then delay exchanges, so the store has to be local. All must outlive the Deliverer.
+  Deliverer(DelivererSettings settings, store::Assets& assets, store::Shard& shard,
+            HttpClient& http, const model::Clock& clock, TimerClock& timer_clock, Metrics& metrics,
             const Ownership& ownership);
 
   [[nodiscard]] model::Result<void> start() override {
@@ -225,7 +225,7 @@ class Deliverer final : public Service {
   void leave_for_a_while(Session& session);
 
   const DelivererSettings settings_;
-  store::Store& store_;
+  store::Shard& shard_;
   HttpClient& http_;
   const model::Clock& clock_;
   TimerClock& timer_clock_;

@@ -62,6 +62,11 @@ class Work {
     const bool of_letters =
         job_.type == model::replay_dead_letters || job_.type == model::discard_dead_letters;
     auto advanced = of_letters ? advance_letters() : advance_deliveries();
+    // Another shard may be away, or move a partition. That does not count against the job.
+    const bool is_elsewhere =
+        !advanced && at_shard() > 0 &&
+        (advanced.error().code == Errc::unavailable || advanced.error().code == Errc::timed_out);
+    if (is_elsewhere) return put_off(advanced.error());
     return advanced ? rest() : advanced;
   }
 
@@ -74,40 +79,78 @@ class Work {
 
   [[nodiscard]] bool has_begun() const { return data_.contains("last"); }
 
-  // The walk goes from `first` to `last`.
+  // The shard that the walk has reached.
+  [[nodiscard]] std::size_t at_shard() const { return data_.value("shard", std::size_t{0}); }
+  [[nodiscard]] store::Shard& shard() const { return *store_.shards().at(at_shard()); }
+
+  // The walk through the shard goes from `first` to `last`.
   Result<void> begin(std::int64_t first, std::int64_t last) {
     data_["first"] = first;
     data_["last"] = last;
     data_["after"] = first - 1;
-    data_["changed"] = 0;
-    data_["skipped"] = 0;
+    if (at_shard() == 0) {
+      data_["changed"] = 0;
+      data_["skipped"] = 0;
+    }
     if (last == 0) return commit(0, true, {});
     return store_.jobs().step(job_.id, job_.fencing_token, {.data = data_});
   }
 
-  // Makes the changes and stores the progress in one transaction. `rest` follows.
-  Result<void> commit(std::int64_t at, bool is_over, const std::vector<Change>& changes) {
-    const json before = data_;
+  // Makes the changes and stores the progress, in the first shard by one transaction. In another
+  // shard the changes come first. A crash in between makes them again, and counts them as skipped.
+  // `rest` follows.
+  Result<void> commit(std::int64_t at, bool walked_shard, const std::vector<Change>& changes) {
     const auto begin = SteadyClock::now();
-    auto written = store_.committer().write_and_wait([&](Writer& writer) -> Result<void> {
+    const bool in_first = at_shard() == 0;
+    const bool is_over = walked_shard && at_shard() + 1 == store_.shards().size();
+    const json before = data_;
+    const auto make = [&](Writer& writer) {
       data_ = before;
-      data_["after"] = at;
-      for (const auto& change : changes) {
-        auto changed = change(writer);
-        if (!changed && !is_settled(changed.error())) return changed;
-        count(changed ? "changed" : "skipped");
-        if (!changed) count_reason(changed.error().message);
+      return make_changes(writer, changes);
+    };
+    if (!in_first) {
+      if (auto made = shard().committer().write_and_wait(make); !made) {
+        data_ = before;
+        return made;
       }
-      auto kept = store_.jobs().step(
-          writer, job_.id, job_.fencing_token,
-          {.progress = percent(data_.at("first"), at, data_.at("last")), .data = data_});
-      if (!kept || !is_over) return kept;
-      return store_.jobs().finish(writer, job_.id, job_.fencing_token, JobState::done, "");
-    });
+    }
+    auto written =
+        store_.committer().write_and_wait([&, made = data_](Writer& writer) -> Result<void> {
+          data_ = made;
+          if (auto done = in_first ? make(writer) : Result<void>(); !done) return done;
+          data_["after"] = at;
+          const int progress = progress_at(at);
+          if (walked_shard && !is_over) enter_next_shard();
+          auto kept = store_.jobs().step(writer, job_.id, job_.fencing_token,
+                                         {.progress = progress, .data = data_});
+          if (!kept || !is_over) return kept;
+          return store_.jobs().finish(writer, job_.id, job_.fencing_token, JobState::done, "");
+        });
     if (!written) return written;
     model::fault_point("job.after_step");
     if (!is_over) took_ = SteadyClock::now() - begin;
     return {};
+  }
+
+  Result<void> make_changes(Writer& writer, const std::vector<Change>& changes) {
+    for (const auto& change : changes) {
+      auto changed = change(writer);
+      if (!changed && !is_settled(changed.error())) return changed;
+      count(changed ? "changed" : "skipped");
+      if (!changed) count_reason(changed.error().message);
+    }
+    return {};
+  }
+
+  [[nodiscard]] int progress_at(std::int64_t row) const {
+    const auto walked = static_cast<int>(at_shard()) * 100;
+    return (walked + percent(data_.at("first"), row, data_.at("last"))) /
+           static_cast<int>(store_.shards().size());
+  }
+
+  void enter_next_shard() {
+    data_["shard"] = at_shard() + 1;
+    for (const char* name : {"first", "last", "after", "afterSeq"}) data_.erase(name);
   }
 
   // Waits about as long as the commit took: other writers get half of the time. A notification of
@@ -138,13 +181,13 @@ class Work {
 
   Result<void> advance_letters() {
     if (!has_begun()) {
-      const auto span = store_.dead_letters().span(job_.project_id);
+      const auto span = shard().dead_letters().span(job_.project_id);
       return span ? begin(span->first, span->last) : fail(span.error());
     }
     const auto filter = store::dead_letter_filter_from(job_.project_id, data_.at("filter"));
     if (!filter) return fail(filter.error());
     const auto window_behind = [&](std::int64_t row) {
-      return store_.dead_letters().window(*filter, row, data_.at("last"), letters_examined);
+      return shard().dead_letters().window(*filter, row, data_.at("last"), letters_examined);
     };
     auto window = window_behind(data_.at("after"));
     for (int n = 1; n < pages_a_step && window && window->letters.empty() && window->last > 0;
@@ -230,7 +273,7 @@ class Work {
     auto filter = store::delivery_filter_from(job_.project_id, data_.at("filter"));
     if (!filter) return fail(filter.error());
     if (!has_begun()) {
-      const auto sessions = store_.deliveries().sessions(*filter);
+      const auto sessions = shard().deliveries().sessions(*filter);
       return sessions ? begin(sessions->first, sessions->last) : fail(sessions.error());
     }
     // Outputs that the job's own retries lead to are not its work.
@@ -274,8 +317,8 @@ class Work {
   // The outputs behind `place` that fit. Pages without such outputs are passed by.
   Result<Deliveries::Walked> walk(const Deliveries::Filter& filter, const Deliveries::Step& place) {
     const auto page_behind = [&](const Deliveries::Step& from) {
-      return store_.deliveries().walk(filter, from, data_.at("last"), changes_a_step,
-                                      store_.timer_now());
+      return shard().deliveries().walk(filter, from, data_.at("last"), changes_a_step,
+                                       store_.timer_now());
     };
     auto walked = page_behind(place);
     for (int n = 1; n < pages_a_step && walked && walked->rows.empty() && walked->next; ++n) {
@@ -291,7 +334,7 @@ class Work {
     if (drops() || walked.rows.empty()) return walked.next->seq;
     // The walk passes by the other outputs of a retried session.
     filter.session = walked.rows.back().key;
-    const auto retried = store_.deliveries().sessions(filter);
+    const auto retried = shard().deliveries().sessions(filter);
     if (!retried) return fail(retried.error());
     return retried->last == walked.next->session ? behind_all : walked.next->seq;
   }

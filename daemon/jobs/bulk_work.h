@@ -21,7 +21,9 @@ struct BulkWorkPorts {
 // works on all rows that fit its filter and were there when it began, in the order of each session.
 // A step examines a bounded number of rows, and its changes and the job's progress are one
 // transaction. Replays of events are appended before that transaction. After a crash between the
-// two they are appended again, and their claim lets one of them have effects.
+// two they are appended again, and their claim lets one of them have effects. A job walks through
+// one shard after the other. The progress is in the first; in the others the changes have a
+// transaction of their own.
 //
 // The job's `data` has the `filter` (store/conversation/filters.h), the user (`by`), the numbers of
 // `changed` and `skipped` rows, the `reasons` of skipped ones with their numbers, the place of the

@@ -75,23 +75,23 @@ Found found_of(Schedule schedule) {
 }
 
 // Nullopt: the timer was cancelled, or its session erased. `internal`: its row can't be read.
-Result<std::optional<Found>> read_event(store::Store& store, const Claim& claim) {
+Result<std::optional<Found>> read_event(store::Shard& shard, const Claim& claim) {
   const auto made = [](auto read) -> Result<std::optional<Found>> {
     if (!read) return model::fail(read.error());
     if (!*read) return std::nullopt;
     return found_of(**std::move(read));
   };
-  if (claim.kind == Claim::Kind::follow_up) return made(store.timers().follow_up(claim.id));
-  if (claim.kind == Claim::Kind::schedule) return made(store.schedules().by_claim(claim.id));
-  return made(store.calls().find(claim.id));
+  if (claim.kind == Claim::Kind::follow_up) return made(shard.timers().follow_up(claim.id));
+  if (claim.kind == Claim::Kind::schedule) return made(shard.schedules().by_claim(claim.id));
+  return made(shard.calls().find(claim.id));
 }
 
 }  // namespace
 
-Scheduler::Scheduler(SchedulerSettings settings, store::Store& store, AppendEvent append,
+Scheduler::Scheduler(SchedulerSettings settings, store::Shard& shard, AppendEvent append,
                      const model::Clock& clock, Metrics& metrics)
     : settings_(std::move(settings)),
-      store_(store),
+      shard_(shard),
       append_(std::move(append)),
       clock_(clock),
       metrics_(metrics) {}
@@ -99,7 +99,7 @@ Scheduler::Scheduler(SchedulerSettings settings, store::Store& store, AppendEven
 model::Result<void> Scheduler::start() {
   if (auto set = set_clock(); !set) return set;
   if (settings_.mine) {
-    heard_ = store_.notifications().subscribe(
+    heard_ = shard_.notifications().subscribe(
         std::string(store::timers_topic), [this](std::string_view payload) {
           std::int64_t due = 0;  // without a payload, notifications may have been lost
           std::from_chars(payload.data(), payload.data() + payload.size(), due);
@@ -122,7 +122,7 @@ void Scheduler::offer(const Schedule& schedule) {
 model::Result<void> Scheduler::set_clock() {
   if (settings_.timer_clock == nullptr) return {};
   if (!settings_.mine) {
-    auto kept = store_.timers().offset();
+    auto kept = shard_.timers().offset();
     if (!kept) return model::fail(kept.error());
     kept_offset_ = *kept;
   }
@@ -165,7 +165,7 @@ void Scheduler::look_at_clocks() {
   }
   if (kept_offset_ == offset_ || settings_.mine) return;
   // Without the stored offset a restart would time waits by the wall clock. Each look tries again.
-  if (store_.timers().keep_offset(offset_)) kept_offset_ = offset_;
+  if (shard_.timers().keep_offset(offset_)) kept_offset_ = offset_;
 }
 
 // Moves recurring schedules to the next time of their rule. Else a schedule that fired while the
@@ -177,13 +177,13 @@ void Scheduler::check_schedules() {
     next_check_ = now + settings_.check_interval;
   }
   if (!checked_) return;
-  auto page = store_.schedules().recurring(*checked_, schedules_a_page);
+  auto page = shard_.schedules().recurring(*checked_, schedules_a_page);
   std::vector<store::Schedules::Sooner> sooner;
   for (const auto& row : page ? *page : std::vector<store::Schedules::Row>()) {
     const auto next = flows::time_after(row.schedule, looked_at_ - ahead_of_schedules());
     if (next && *next < row.schedule.due_at) sooner.push_back({row.schedule, *next});
   }
-  const auto moved = sooner.empty() ? Result<void>() : store_.schedules().bring_forward(sooner);
+  const auto moved = sooner.empty() ? Result<void>() : shard_.schedules().bring_forward(sooner);
   if (!page || !moved) {
     log::warn("schedules can't be checked against the clock; trying again",
               {{"error", (page ? moved.error() : page.error()).message}});
@@ -200,7 +200,7 @@ SteadyClock::time_point Scheduler::next_look() const {
   if (checked_) return steady;
   auto until = std::min(steady + settings_.max_sleep, std::max(steady, next_check_));
   until = std::min(until, std::max(steady, next_look_));
-  if (!store_.committer().healthy()) return std::min(until, steady + unhealthy_sleep);
+  if (!shard_.committer().healthy()) return std::min(until, steady + unhealthy_sleep);
   // The ends of appends and marks arrive as letters.
   const bool has_slot = appending_ < (failing_ ? 1 : settings_.max_appending) &&
                         in_hand_.size() < settings_.max_in_hand;
@@ -224,7 +224,7 @@ void Scheduler::read_letters() {
 
 std::size_t Scheduler::may_fire() {
   const auto now = SteadyClock::now();
-  if (now < not_before_ || !store_.committer().healthy()) return 0;
+  if (now < not_before_ || !shard_.committer().healthy()) return 0;
   if (in_hand_.size() >= settings_.max_in_hand || appending_ >= settings_.max_appending) return 0;
   if (failing_) return appending_ == 0 ? 1 : 0;
   const auto free =
@@ -252,7 +252,7 @@ bool Scheduler::fire_page(std::size_t& left) {
   // The page also has timers in hand and timers of other daemons.
   const auto limit =
       std::min(timers_a_page, left + in_hand_.size() + (settings_.mine ? others_a_page : 0));
-  auto page = store_.timers().due(looked_at_, ahead_of_schedules(), limit,
+  auto page = shard_.timers().due(looked_at_, ahead_of_schedules(), limit,
                                   read_up_to_ ? &*read_up_to_ : nullptr);
   if (!page) {
     failed("timers can't be read", page.error());
@@ -274,7 +274,7 @@ bool Scheduler::fire_page(std::size_t& left) {
 }
 
 bool Scheduler::fire(const Due& timer) {
-  auto found = read_event(store_, timer.claim);
+  auto found = read_event(shard_, timer.claim);
   if (!found && found.error().code != Errc::internal) {
     failed("timers can't be read", found.error());
     return false;
@@ -320,7 +320,7 @@ void Scheduler::appended(const AppendEnd& append) {
 void Scheduler::mark() {
   if (to_mark_.empty()) return;
   auto timers = std::exchange(to_mark_, {});
-  store_.timers().appended(timers, [mailbox = thread_.mailbox(), timers] {
+  shard_.timers().appended(timers, [mailbox = thread_.mailbox(), timers] {
     mailbox->put([&](Letters& letters) {
       letters.marked.insert(letters.marked.end(), timers.begin(), timers.end());
     });

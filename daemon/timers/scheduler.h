@@ -88,8 +88,8 @@ struct SchedulerSettings {
 // does the work; it alone reads the store.
 class Scheduler final : public Service {
  public:
-  // All must outlive it.
-  Scheduler(SchedulerSettings settings, store::Store& store, AppendEvent append,
+  // Appends the timers of the shard. All must outlive it.
+  Scheduler(SchedulerSettings settings, store::Shard& shard, AppendEvent append,
             const model::Clock& clock, Metrics& metrics);
   ~Scheduler() override { stop(); }
 
@@ -157,7 +157,7 @@ class Scheduler final : public Service {
   void failed(std::string_view message, const model::Error& error);
 
   const SchedulerSettings settings_;
-  store::Store& store_;
+  store::Shard& shard_;
   const AppendEvent append_;
   const model::Clock& clock_;
   Metrics& metrics_;

@@ -35,7 +35,7 @@ bool is_consumed(const BatchDraft& draft, const Claim& claim) {
 }
 
 Result<bool> is_new_letter(const BatchDraft& draft, const std::string& id) {
-  auto letter = draft.context.store.dead_letters().get(draft.input.key.project_id, id);
+  auto letter = draft.shard().dead_letters().get(draft.input.key.project_id, id);
   if (!letter && letter.error().code != Errc::not_found) return fail(letter.error());
   return letter && letter->state == store::DeadLetterState::fresh;
 }
@@ -44,19 +44,18 @@ Result<bool> is_new_letter(const BatchDraft& draft, const std::string& id) {
 Result<bool> follow_up_waits(const BatchDraft& draft, const std::string& id) {
   if (draft.batch.commit.follow_ups.cancelled) return false;
   if (is_consumed(draft, {Claim::Kind::follow_up, id})) return false;
-  return draft.context.store.timers().follow_up_waits(id);
+  return draft.shard().timers().follow_up_waits(id);
 }
 
 Result<bool> is_there(const BatchDraft& draft, const Event& event) {
   const Claim& claim = *event.claim;
-  store::Store& store = draft.context.store;
   switch (claim.kind) {
     case Claim::Kind::pending_call:
     case Claim::Kind::timer:
       if (!waits_for(draft.session, event)) return false;
       // An operator may cancel a question's timer without a change of the session. So the timer's
       // row decides.
-      if (event.type == EventType::time_out) return store.calls().waits(claim.id);
+      if (event.type == EventType::time_out) return draft.shard().calls().waits(claim.id);
       return true;
     case Claim::Kind::dead_letter:
       return is_new_letter(draft, claim.id);
@@ -66,7 +65,7 @@ Result<bool> is_there(const BatchDraft& draft, const Event& event) {
     case Claim::Kind::schedule:
       break;
   }
-  auto consumed = store.answers().claimed(claim.id);
+  auto consumed = draft.shard().answers().claimed(claim.id);
   if (!consumed) return fail(consumed.error());
   return !*consumed;
 }
@@ -78,7 +77,7 @@ Result<FoundClaim> find_claim(const BatchDraft& draft, const Event& event) {
   if (!event.claim) return FoundClaim{!event.result && !is_timer};
   if (is_consumed(draft, *event.claim)) return FoundClaim{};
   if (event.claim->kind == Claim::Kind::schedule) {
-    auto schedule = draft.context.store.schedules().by_claim(event.claim->id);
+    auto schedule = draft.shard().schedules().by_claim(event.claim->id);
     if (!schedule) return fail(schedule.error());
     if (!*schedule || (*schedule)->session != draft.input.key) return FoundClaim{};
     return FoundClaim{true, std::move(*schedule)};

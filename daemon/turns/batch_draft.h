@@ -11,6 +11,7 @@
 
 #include "daemon/timers/timer_clock.h"
 #include "daemon/turns/turn_batch.h"
+#include "store/store.h"
 
 namespace conversed::daemon {
 
@@ -43,6 +44,8 @@ struct BatchDraft {
   Step step{};
 
   [[nodiscard]] store::SessionCommit& commit() { return batch.commit; }
+  // The session's.
+  [[nodiscard]] store::Shard& shard() const { return context.store.of(input.key); }
 
   // How far the clock of timers is ahead of the wall clock. Turns know the wall clock only.
   [[nodiscard]] std::chrono::milliseconds timer_offset() const {

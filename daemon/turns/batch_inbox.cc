@@ -14,7 +14,7 @@ store::InboxEvent parts_of(const queue::Record& record) {
 
 model::Result<void> BatchInbox::load() {
   if (draft_.session.inbox_size == 0) return {};
-  auto stored = draft_.context.store.sessions().inbox(draft_.input.key, draft_.context.max_drained);
+  auto stored = draft_.shard().sessions().inbox(draft_.input.key, draft_.context.max_drained);
   if (!stored) return model::fail(stored.error());
   stored_ = std::move(*stored);
   return {};

@@ -25,7 +25,7 @@ Result<bool> takes_answers(BatchDraft& draft, const Speaker& speaker, std::int64
     return false;
   }
   if (draft.input.after_conflict) {
-    auto cut = draft.context.store.answers().is_cut(speaker.input_id);
+    auto cut = draft.shard().answers().is_cut(speaker.input_id);
     if (!cut) return fail(cut.error());
     if (*cut) return false;
   }
@@ -38,7 +38,7 @@ Result<api::Answer> answer_of(BatchDraft& draft, const Speaker& speaker,
   const auto& key = draft.input.key;
   std::vector<model::Output> said;
   if (speaker.resumed) {
-    auto earlier = draft.context.store.outbox().outputs_of_input(key, speaker.input_id);
+    auto earlier = draft.shard().outbox().outputs_of_input(key, speaker.input_id);
     if (!earlier) return fail(earlier.error());
     said = std::move(*earlier);
   }

@@ -22,8 +22,7 @@ void count_in_ramps(BatchDraft& draft, const model::ProjectAssets& assets,
     const bool is_ramped = flow.version == ramp.version;
     if (!is_ramped && flow.version != ramp.stable_version) continue;
     using Version = store::RampUse::Version;
-    draft.commit().ramps.push_back({.flow_id = id->second,
-                                    .ramp_id = ramp.id,
+    draft.commit().ramps.push_back({.ramp_id = ramp.id,
                                     .version = is_ramped ? Version::ramped : Version::stable,
                                     .turns = 1,
                                     .failures = failed == flow ? 1 : 0});

@@ -1,5 +1,8 @@
 #include "daemon/turns/partition_keeper.h"
 
+#include <algorithm>
+#include <iterator>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,10 +23,10 @@ using store::Sessions;
 constexpr std::size_t page_size = 1'024;
 
 template <typename Each>
-Result<void> for_each_inbox(store::Store& store, Sessions::Which which, const Each& each) {
+Result<void> for_each_inbox(store::Shard& shard, Sessions::Which which, const Each& each) {
   std::int64_t after = 0;
   for (;;) {
-    const auto page = store.sessions().inboxes(which, after, page_size);
+    const auto page = shard.sessions().inboxes(which, after, page_size);
     if (!page) return fail(page.error());
     for (const auto& inbox : *page) each(inbox);
     if (page->size() < page_size) return {};
@@ -34,14 +37,14 @@ Result<void> for_each_inbox(store::Store& store, Sessions::Which which, const Ea
 }  // namespace
 
 Result<std::vector<std::string>> waiting_sessions(
-    store::Store& store, api::BusySessions& busy,
+    store::Shard& shard, api::BusySessions& busy,
     const std::function<bool(const SessionKey&)>& wanted) {
-  auto sized = for_each_inbox(store, Sessions::Which::all, [&](const Sessions::Inbox& inbox) {
+  auto sized = for_each_inbox(shard, Sessions::Which::all, [&](const Sessions::Inbox& inbox) {
     if (wanted(inbox.key)) busy.set(inbox.key, inbox.size);
   });
   if (!sized) return fail(sized.error());
   std::vector<std::string> keys;
-  auto read = for_each_inbox(store, Sessions::Which::to_drain, [&](const Sessions::Inbox& inbox) {
+  auto read = for_each_inbox(shard, Sessions::Which::to_drain, [&](const Sessions::Inbox& inbox) {
     if (wanted(inbox.key)) keys.push_back(inbox.key.encode());
   });
   if (!read) return fail(read.error());
@@ -80,8 +83,7 @@ Result<std::vector<std::string>> PartitionKeeper::take_up(
     const auto key = SessionKey::decode(encoded);
     return key && ownership_.owns(*key);
   });
-  auto keys = waiting_sessions(store_, busy_,
-                               [this](const SessionKey& key) { return ownership_.owns(key); });
+  auto keys = sessions_to_run(partitions);
   if (!keys) {
     ownership_.give_up(numbers);
     forget_lost_inboxes();
@@ -95,6 +97,20 @@ Result<std::vector<std::string>> PartitionKeeper::take_up(
   ports_.ownership_changed();
   log::info("partitions taken up", {{"owned", ownership_.partitions().size()}});
   return keys;
+}
+
+Result<std::vector<std::string>> PartitionKeeper::sessions_to_run(
+    std::span<const queue::PartitionRange> partitions) {
+  std::set<store::Shard*> shards;
+  for (const auto& range : partitions) shards.insert(&store_.of(range.partition));
+  std::vector<std::string> all;
+  for (store::Shard* shard : shards) {
+    auto keys = waiting_sessions(*shard, busy_,
+                                 [this](const SessionKey& key) { return ownership_.owns(key); });
+    if (!keys) return keys;
+    std::ranges::move(*keys, std::back_inserter(all));
+  }
+  return all;
 }
 
 void PartitionKeeper::given_up(std::span<const std::int32_t> partitions, bool complete) {
@@ -135,11 +151,14 @@ void PartitionKeeper::run() {
 // If the store fails, the next look asks again.
 void PartitionKeeper::look() {
   forget_lost_inboxes();
-  if (!store_.committer().healthy() || ownership_.partitions().empty()) return;
+  if (ownership_.partitions().empty()) return;
   const auto touch = [this](const Sessions::Inbox& inbox) {
     if (ownership_.owns(inbox.key)) ports_.touch(inbox.key);
   };
-  (void)for_each_inbox(store_, Sessions::Which::to_drain, touch);
+  for (const auto& shard : store_.shards()) {
+    if (!shard->committer().healthy()) continue;
+    (void)for_each_inbox(*shard, Sessions::Which::to_drain, touch);
+  }
 }
 
 }  // namespace conversed::daemon

@@ -18,7 +18,8 @@ class BusySessions;
 }
 namespace conversed::store {
 class RecentSessions;
-}
+class Shard;
+}  // namespace conversed::store
 
 namespace conversed::daemon {
 
@@ -67,6 +68,8 @@ class PartitionKeeper final : public queue::PartitionOwner, public Service {
   };
   void run();
   void look();
+  [[nodiscard]] model::Result<std::vector<std::string>> sessions_to_run(
+      std::span<const queue::PartitionRange> partitions);
   void forget_lost_inboxes();
 
   const PartitionKeeperSettings settings_;
@@ -83,7 +86,7 @@ class PartitionKeeper final : public queue::PartitionOwner, public Service {
 // Returns the encoded keys of the sessions that can be drained. Call it before any of these
 // sessions runs. Otherwise an older size could replace a newer one. Errors: those of the store.
 [[nodiscard]] model::Result<std::vector<std::string>> waiting_sessions(
-    store::Store& store, api::BusySessions& busy,
+    store::Shard& shard, api::BusySessions& busy,
     const std::function<bool(const model::SessionKey&)>& wanted);
 
 }  // namespace conversed::daemon

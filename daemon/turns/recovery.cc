@@ -1,6 +1,7 @@
 #include "daemon/turns/recovery.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "daemon/ops/logging.h"
@@ -38,7 +39,7 @@ void Recovery::forget(State& state, std::int32_t partition) {
 Result<void> Recovery::begin(FlightRecorder* recorder,
                              std::span<const queue::PartitionRange> ranges) {
   const auto left = recorder == nullptr ? FlightRecorder::Left{} : recorder->left();
-  auto counted = store_.attempts().attribute(left.run, left.events, committed_of(ranges));
+  auto counted = store_.first().attempts().attribute(left.run, left.events, committed_of(ranges));
   if (!counted) return fail(counted.error());
   if (recorder != nullptr) recorder->begin();
   if (!left.events.empty()) {
@@ -54,30 +55,36 @@ Result<void> Recovery::begin(FlightRecorder* recorder,
 
 Result<void> Recovery::take_up(std::span<const queue::PartitionRange> ranges,
                                std::size_t in_flight) {
-  std::vector<store::Attempts::Taking> taking;
+  std::map<store::Shard*, std::vector<store::Attempts::Taking>> by_shard;
   for (const auto& range : ranges) {
     const auto below = range.committed + static_cast<std::int64_t>(in_flight);
-    taking.push_back({.partition = range.partition,
-                      .committed = range.committed,
-                      .taken_below = std::min(range.end, below)});
+    by_shard[&store_.of(range.partition)].push_back({.partition = range.partition,
+                                                     .committed = range.committed,
+                                                     .taken_below = std::min(range.end, below)});
   }
-  auto taken = store_.attempts().take_up(run_, taking);
-  if (!taken) return fail(taken.error());
-  if (taken->crashed) {
+  store::Attempts::TakenUp all;
+  for (const auto& [shard, taking] : by_shard) {
+    auto taken = shard->attempts().take_up(run_, taking);
+    if (!taken) return fail(taken.error());
+    all.crashed |= taken->crashed;
+    all.windows.merge(taken->windows);
+    std::ranges::move(taken->counted, std::back_inserter(all.counted));
+  }
+  if (all.crashed) {
     log::warn("partitions were left behind by a crash: what may have been in hand runs alone",
-              {{"partitions", taken->windows.size()}});
+              {{"partitions", all.windows.size()}});
   }
   state_.with([&](State& state) {
     for (const auto& range : ranges) forget(state, range.partition);
-    for (const auto& [partition, window] : taken->windows) {
+    for (const auto& [partition, window] : all.windows) {
       // A run that crashed with a counted event alone had no other event in hand.
       const bool alone =
-          std::ranges::find(taken->counted, partition, &store::Attempts::Counted::partition) !=
-          taken->counted.end();
+          std::ranges::find(all.counted, partition, &store::Attempts::Counted::partition) !=
+          all.counted.end();
       state.windows[partition] = {.of = window, .crashes = alone ? 0 : 1};
     }
-    if (!taken->windows.empty()) state.left = in_flight;
-    know(state, std::move(taken->counted));
+    if (!all.windows.empty()) state.left = in_flight;
+    know(state, std::move(all.counted));
     look(state);
   });
   return {};
@@ -89,11 +96,23 @@ Result<void> Recovery::give_up(std::span<const std::int32_t> partitions, InHand 
     look(state);
   });
   if (in_hand == InHand::unfinished) return {};
-  return store_.attempts().give_up(run_, partitions);
+  std::map<store::Shard*, std::vector<std::int32_t>> by_shard;
+  for (const auto partition : partitions) by_shard[&store_.of(partition)].push_back(partition);
+  Result<void> told;
+  for (const auto& [shard, its_partitions] : by_shard) {
+    auto given_up = shard->attempts().give_up(run_, its_partitions);
+    if (!given_up) told = given_up;
+  }
+  return told;
 }
 
 Result<void> Recovery::stopped() {
-  return store_.attempts().give_up_all(run_);
+  Result<void> told;
+  for (const auto& shard : store_.shards()) {
+    auto given_up = shard->attempts().give_up_all(run_);
+    if (!given_up) told = given_up;
+  }
+  return told;
 }
 
 std::optional<int> Recovery::crashes(const model::Event& event, std::int32_t partition,
@@ -118,7 +137,7 @@ Result<void> Recovery::start(const store::InHand& event, int crashes) {
     look(state);
   });
   if (run_.empty()) return {};  // the flight recorder has the note
-  return store_.attempts().begin(event, crashes + 1);
+  return store_.of(event.partition).attempts().begin(event, crashes + 1);
 }
 
 void Recovery::settled(std::span<const std::string> event_ids) {

@@ -169,7 +169,7 @@ Result<void> TurnBatchBuilder::load() {
   auto loaded = draft_.input.known_session ? draft_.input.known_session() : std::nullopt;
   from_memory_ = loaded.has_value();
   if (!loaded) {
-    auto read = draft_.context.store.sessions().load_with_profile(key);
+    auto read = draft_.shard().sessions().load_with_profile(key);
     if (!read) return fail(read.error());
     loaded = *std::move(read);
   }

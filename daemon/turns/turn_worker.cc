@@ -70,6 +70,11 @@ struct TurnWorker::Task {
   // From now on no event of the Task is at work that could bring the daemon down.
   void leave() {
     noted.clear();
+    leave_hand();
+  }
+
+  // A batch that runs alone does not wait for this Task.
+  void leave_hand() {
     alone = false;
     if (std::exchange(entered, false)) in_hand.leave();
   }
@@ -88,11 +93,10 @@ struct TurnWorker::Task {
   TurnBatch batch;
 };
 
-TurnWorker::TurnWorker(TurnBatchContext context, store::Committer& committer, api::KeyWatch& watch,
-                       api::BusySessions& busy, Metrics& metrics, TurnPorts ports,
-                       FlightRecorder* recorder, model::Heartbeats* heartbeats)
+TurnWorker::TurnWorker(TurnBatchContext context, api::KeyWatch& watch, api::BusySessions& busy,
+                       Metrics& metrics, TurnPorts ports, FlightRecorder* recorder,
+                       model::Heartbeats* heartbeats)
     : context_(std::move(context)),
-      committer_(committer),
       watch_(watch),
       busy_(busy),
       ports_(std::move(ports)),
@@ -132,11 +136,14 @@ void TurnWorker::read_ahead(std::span<const std::string_view> lane_keys) const {
     const bool is_kept = context_.recent != nullptr && context_.recent->has(key);
     if (!is_kept && std::ranges::none_of(keys, is_of_same_user)) keys.push_back(std::move(key));
   }
-  if (keys.empty()) return;
-  auto loaded = context_.store.sessions().load_with_profiles(keys);
-  if (!loaded) return;
-  for (std::size_t at = 0; at < keys.size(); ++at) {
-    sessions_ahead.emplace(std::move(keys[at]), std::move((*loaded)[at]));
+  std::map<store::Shard*, std::vector<model::SessionKey>> by_shard;
+  for (auto& key : keys) by_shard[&context_.store.of(key)].push_back(std::move(key));
+  for (auto& [shard, its_keys] : by_shard) {
+    auto loaded = shard->sessions().load_with_profiles(its_keys);
+    if (!loaded) continue;
+    for (std::size_t at = 0; at < its_keys.size(); ++at) {
+      sessions_ahead.emplace(std::move(its_keys[at]), std::move((*loaded)[at]));
+    }
   }
 }
 
@@ -199,17 +206,21 @@ void TurnWorker::attempt(const TaskPtr& task, model::Heartbeat* heartbeat) {
   if (context_.recent != nullptr && task->batch.reads_all) {
     context_.recent->keep(*encoded, task->batch.profile);
   }
-  committer_.submit(std::move(encoded),
-                    [this, task](store::Outcome outcome, const store::SessionCommit& commit) {
-                      after_commit(task, outcome, commit);
-                    });
+  // The commit may wait for a server that is away, and batches of other servers must run alone.
+  if (context_.store.shards().size() > 1) task->leave_hand();
+  context_.store.of(task->key).committer().submit(
+      std::move(encoded), [this, task](store::Outcome outcome, const store::SessionCommit& commit) {
+        after_commit(task, outcome, commit);
+      });
 }
 
 void TurnWorker::not_built(const TaskPtr& task, const model::Error& error) {
   if (error.code == Errc::conflict) return ports_.fatal(error);  // abandons the Task
   task->leave();
   if (is_store_failure(error)) {
-    committer_.probe();  // the failed read wrote nothing, so the Committer has to check the store
+    context_.store.of(task->key)
+        .committer()
+        .probe();  // the failed read wrote nothing, so the Committer has to check the store
     return again_later(task, store_retry_delay);
   }
   log::error("session can't be read", {{"error", error.message}});
@@ -280,12 +291,12 @@ void TurnWorker::let_out(Task& task, const store::SessionCommit& commit) {
   watch_.notify(api::outputs_name(task.key));
   for (const auto& call : commit.calls.started) {
     if (call.due_at) {
-      ports_.timer(*call.due_at);
+      ports_.timer(task.key, *call.due_at);
     } else {
-      ports_.call(task.key.project_id, store::target_of(call));
+      ports_.call(task.key, store::target_of(call));
     }
   }
-  for (const auto& follow_up : commit.follow_ups.added) ports_.timer(follow_up.due_at);
+  for (const auto& follow_up : commit.follow_ups.added) ports_.timer(task.key, follow_up.due_at);
   for (const auto& schedule : after.schedules) ports_.schedule(schedule);
   const bool ramp_failed = std::ranges::any_of(commit.ramps, [](const store::RampUse& use) {
     return use.version == store::RampUse::Version::ramped && use.failures > 0;

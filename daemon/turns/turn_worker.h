@@ -34,9 +34,10 @@ struct TurnPorts {
   // The SessionCommit has pending outputs. `built`: a time before it was submitted.
   std::function<void(const store::SessionCommit&, std::chrono::steady_clock::time_point built)>
       deliver;
-  // A call of this project to this target is pending.
-  std::function<void(const std::string& project_id, const std::string& target)> call;
-  std::function<void(model::Timestamp)> timer;           // when a timer or follow-up falls due
+  // A call of this session to this target is pending.
+  std::function<void(const model::SessionKey&, const std::string& target)> call;
+  // When a timer or follow-up of this session falls due.
+  std::function<void(const model::SessionKey&, model::Timestamp)> timer;
   std::function<void(const model::Schedule&)> schedule;  // the store has its next time
   std::function<void()> ramp_failed;                     // a Turn of a version in a ramp has failed
   std::function<void(const std::string& organisation_id, std::int64_t injects)>
@@ -73,9 +74,9 @@ class TurnWorker {
  public:
   // All arguments must outlive it; it copies `context` and `ports`. `recorder` notes the events in
   // hand; null: none is noted. `heartbeats`: of the rerunner; null: none.
-  TurnWorker(TurnBatchContext context, store::Committer& committer, api::KeyWatch& watch,
-             api::BusySessions& busy, Metrics& metrics, TurnPorts ports,
-             FlightRecorder* recorder = nullptr, model::Heartbeats* heartbeats = nullptr);
+  TurnWorker(TurnBatchContext context, api::KeyWatch& watch, api::BusySessions& busy,
+             Metrics& metrics, TurnPorts ports, FlightRecorder* recorder = nullptr,
+             model::Heartbeats* heartbeats = nullptr);
   ~TurnWorker();
   TurnWorker(const TurnWorker&) = delete;
   TurnWorker& operator=(const TurnWorker&) = delete;
@@ -108,7 +109,6 @@ class TurnWorker {
   void run_again(const std::stop_token& stop, model::Heartbeat heartbeat);
 
   const TurnBatchContext context_;
-  store::Committer& committer_;
   api::KeyWatch& watch_;
   api::BusySessions& busy_;
   const TurnPorts ports_;

@@ -158,11 +158,7 @@ Result<std::optional<LogRecord>> KafkaConsumer::next(SteadyTime until) {
     served_at_ = SteadyClock::now();
     KafkaMessage message(rd_kafka_consumer_poll(client_.get(), static_cast<int>(left.count())));
     if (message && message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
-      // Offsets without a record mark the end of a transaction, or belong to an aborted one.
-      const auto ended = partitions_.find(message->partition);
-      if (ended != partitions_.end() && message->offset > ended->second.next) {
-        pass(ended->second, message->offset);
-      }
+      pass_to_end(*message);
       continue;
     }
     if (message) {
@@ -174,6 +170,14 @@ Result<std::optional<LogRecord>> KafkaConsumer::next(SteadyTime until) {
     }
     if (assignment_is_new_) continue;
     if (left == 0ms || SteadyClock::now() >= until) return std::nullopt;
+  }
+}
+
+// Offsets without a record mark the end of a transaction, or belong to an aborted one.
+void KafkaConsumer::pass_to_end(const rd_kafka_message_t& end) {
+  const auto ended = partitions_.find(end.partition);
+  if (ended != partitions_.end() && end.offset > ended->second.next) {
+    pass(ended->second, end.offset);
   }
 }
 

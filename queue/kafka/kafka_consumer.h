@@ -98,6 +98,7 @@ class KafkaConsumer final : public Consumer, public KafkaHandler {
   [[nodiscard]] Result<std::optional<LogRecord>> take(KafkaMessage message);
   [[nodiscard]] Result<void> bury(const rd_kafka_message_t& message, const std::string& reason);
   static void pass(Partition& partition, std::int64_t next);
+  void pass_to_end(const rd_kafka_message_t& end);
   void commit_passed();
   [[nodiscard]] Result<LogRecord> read(const rd_kafka_message_t& message) const;
   [[nodiscard]] Result<void> commit_offsets(const KafkaOffsets& offsets);

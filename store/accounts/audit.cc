@@ -91,6 +91,31 @@ std::optional<std::string> own_project_of(Connection& connection, const AuditEnt
       entry.organisation_id);
 }
 
+// Whether the row that names the project is a session's, and so may be in any shard.
+bool is_of_session(AuditedProject::By by) {
+  using By = AuditedProject::By;
+  return by == By::dead_letter || by == By::schedule || by == By::output;
+}
+
+// Asks the shards from `at` on, one after the other, for the row that names the project. `then`
+// gets the project by its id if a shard has the row, else the question as it was. The Committers
+// ask, since the caller must not block.
+void find_elsewhere(const Shards& shards, std::size_t at, AuditedProject project,
+                    std::function<void(AuditedProject)> then) {
+  if (at == shards.size()) return then(std::move(project));
+  const auto found = std::make_shared<std::optional<std::string>>();
+  shards[at]->committer().write(
+      [project, found](Writer& writer) -> Result<void> {
+        *found = project_of(writer.connection(), {}, project);
+        return {};
+      },
+      [&shards, at, project, found, then = std::move(then)](const Result<void>& asked) {
+        if (asked && *found) return then({AuditedProject::By::id, **found});
+        find_elsewhere(shards, at + 1, project, then);
+      },
+      Committer::Patience::none);
+}
+
 std::string with_project(const AuditEntry& entry) {
   if (entry.project_id.empty()) return entry.object;
   return entry.object + (entry.object.empty() ? "" : ", ") + "projectId=" + entry.project_id;
@@ -110,6 +135,16 @@ void insert(Connection& connection, const AuditEntry& entry) {
 }  // namespace
 
 void Audit::begin(AuditEntry entry, Begun done, AuditedProject project) {
+  if (shards_.size() == 1 || !is_of_session(project.by)) {
+    return begin_in_first(std::move(entry), std::move(done), std::move(project));
+  }
+  find_elsewhere(shards_, 1, std::move(project),
+                 [this, entry = std::move(entry), done = std::move(done)](AuditedProject found) {
+                   begin_in_first(entry, done, std::move(found));
+                 });
+}
+
+void Audit::begin_in_first(AuditEntry entry, Begun done, AuditedProject project) {
   const auto stored = std::make_shared<AuditEntry>();
   committer_.write(
       [entry = std::move(entry), project = std::move(project),

@@ -9,6 +9,7 @@
 #include "store/commit/committer.h"
 #include "store/model/clock.h"
 #include "store/model/result.h"
+#include "store/shards/shard.h"
 
 namespace conversed::store {
 
@@ -71,13 +72,17 @@ struct AuditFilter {
 // AuditTrailOfRequests.ErasureRemovesTheUserFromEarlierEntries.
 class Audit : Rows {
  public:
-  using Rows::Rows;
+  // Must outlive it.
+  explicit Audit(const Shards& shards)
+      : Rows(shards.front()->database(), shards.front()->committer()), shards_(shards) {}
 
   // Stores the entry and then calls `done` with it, on the Committer's thread or, while the store
   // fails, at once on the caller's. Sets `at`, `project_id`, and `actor` to the address of
   // `user_id`. Without `user_id`, `actor` is the name that was typed at a sign-in: if it is a
   // user's address, the user and the organisation are set; otherwise it is emptied, since it may be
-  // a password.
+  // a password. The project of a dead letter, a schedule or an output is looked for in all shards;
+  // it stays empty if the shard that has the row can't be read.
+  // Kept by: ShardsTest.AuditFindsTheProjectOfARowInAnotherShard.
   using Begun = std::function<void(model::Result<AuditEntry>)>;
   void begin(AuditEntry entry, Begun done, AuditedProject project = {});
   // Stores the answer's status. While the store fails, the status is lost and the entry stays
@@ -102,6 +107,11 @@ class Audit : Rows {
   // Deletes up to `limit` entries that are older than `before`, oldest first. Returns their number.
   // Blocks.
   [[nodiscard]] model::Result<std::int64_t> prune(model::Timestamp before, std::size_t limit);
+
+ private:
+  void begin_in_first(AuditEntry entry, Begun done, AuditedProject project);
+
+  const Shards& shards_;
 };
 
 }  // namespace conversed::store

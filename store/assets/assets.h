@@ -14,6 +14,7 @@
 #include "store/model/bundle.h"
 #include "store/model/result.h"
 #include "store/paging/page.h"
+#include "store/shards/shard.h"
 
 namespace conversed::store {
 
@@ -184,9 +185,12 @@ struct WebhookSecrets {
 // another organisation or project), `conflict`, `unavailable`, `internal`.
 class Assets {
  public:
-  // All must outlive it.
-  Assets(Database& database, Committer& committer, const Sealer& sealer)
-      : database_(database), committer_(committer), sealer_(sealer) {}
+  // Both must outlive it.
+  Assets(const Shards& shards, const Sealer& sealer)
+      : shards_(shards),
+        database_(shards.front()->database()),
+        committer_(shards.front()->committer()),
+        sealer_(sealer) {}
 
   // Grows after each committed change of an asset. A cache filled at another value is stale.
   [[nodiscard]] std::uint64_t generation() const { return generation_.load(); }
@@ -265,7 +269,16 @@ class Assets {
                                                             std::int64_t version,
                                                             const std::string& by);
 
+  // With several shards: removes the versions of all projects beyond `kept_flow_versions`, as an
+  // import does with one shard, where this does nothing. Looks for pinned sessions in all shards
+  // before its transaction. No session becomes pinned to an old version meanwhile, since a session
+  // begins with the version in effect or in a ramp. Removes nothing if a shard can't be read.
+  // Returns the number of removed versions. For the housekeeper.
+  // Kept by: ShardsTest.AVersionThatASessionOfAnotherShardIsPinnedToIsKept.
+  [[nodiscard]] model::Result<std::int64_t> prune_all_flow_versions();
+
   // --- Ramps of Flows ----------------------------------------------------------------------------
+  // The counts of a ramp that runs are the sum over the shards, without a shard that can't be read.
   // None: the Flow had no ramp.
   [[nodiscard]] model::Result<std::optional<RampInfo>> ramp(const std::string& flow_id) const;
   // Begins a ramp, or changes the running one's share and bound. The whole share ends it: the
@@ -277,8 +290,9 @@ class Assets {
   [[nodiscard]] model::Result<RampInfo> stop_ramp(const std::string& flow_id,
                                                   std::optional<std::int64_t> version = {});
   // Ends the ramps that have more failures than their bounds allow, and writes an entry of the
-  // audit trail for each. Returns these ramps. In a cluster one daemon ends each of them. Kept by:
-  // FlowRamps.AreTakenBackWhenTooManyTurnsFail.
+  // audit trail for each. Returns these ramps. In a cluster one daemon ends each of them. Deletes
+  // what the shards have counted of ended ramps. Kept by:
+  // FlowRamps.AreTakenBackWhenTooManyTurnsFail, ShardsTest.TurnsOfARampAreCountedOverAllShards.
   [[nodiscard]] model::Result<std::vector<RampInfo>> take_back_ramps();
 
   // Removes the previous secrets of webhooks that were replaced earlier than `before`. Returns
@@ -338,8 +352,9 @@ class Assets {
   }
 
  private:
-  Database& database_;
-  Committer& committer_;
+  const Shards& shards_;
+  Database& database_;    // the first shard's
+  Committer& committer_;  // the first shard's
   const Sealer& sealer_;
   std::atomic<std::uint64_t> generation_{1};
 };

@@ -1,6 +1,8 @@
 // The part of Assets that keeps versions of Flows.
 #include "store/assets/flow_versions.h"
 
+#include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -19,8 +21,7 @@ struct Pins {
   std::set<std::pair<std::string, std::int64_t>> by_name;
 };
 
-Pins pins_of(Connection& connection, const std::string& project_id) {
-  Pins pins;
+void add_pins(Connection& connection, const std::string& project_id, Pins& pins) {
   connection.rows(
       [&](const std::string& text) {
         // A damaged execution pins no version: it can't go on.
@@ -32,7 +33,38 @@ Pins pins_of(Connection& connection, const std::string& project_id) {
         }
       },
       "SELECT execution FROM sessions WHERE project_id = :p AND execution IS NOT NULL", project_id);
-  return pins;
+}
+
+// A version that may be removed unless a session is pinned to it.
+struct Old {
+  std::string project_id;
+  std::string flow_id;
+  std::string name;
+  std::int64_t version = 0;
+
+  auto operator<=>(const Old&) const = default;
+};
+
+constexpr std::string_view select_old =
+    "SELECT f.project_id, f.id, f.name, v.version FROM flows f"
+    " JOIN flow_versions v ON v.flow_id = f.id WHERE v.version <> f.version AND v.version <="
+    " (SELECT MAX(n.version) FROM flow_versions n WHERE n.flow_id = f.id) - :k"
+    " AND NOT EXISTS (SELECT 1 FROM flow_ramps r WHERE r.flow_id = f.id"
+    " AND r.version = v.version AND r.ended_at IS NULL)";
+
+constexpr auto old_row = row_of<&Old::project_id, &Old::flow_id, &Old::name, &Old::version>;
+
+std::int64_t remove_unpinned(Connection& connection, const std::vector<Old>& old,
+                             const Pins& pins) {
+  std::int64_t removed = 0;
+  for (const Old& each : old) {
+    if (pins.by_id.contains({each.flow_id, each.version})) continue;
+    if (pins.by_name.contains({each.name, each.version})) continue;
+    removed +=
+        connection.run_counted("DELETE FROM flow_versions WHERE flow_id = :f AND version = :v",
+                               each.flow_id, each.version);
+  }
+  return removed;
 }
 
 constexpr const char* no_flow = "there is no such Flow";
@@ -97,27 +129,42 @@ Result<model::FlowVersion> write_flow_version(Writer& writer, const WantedVersio
 }
 
 void prune_flow_versions(Connection& connection, const std::string& project_id) {
-  struct Old {
-    std::string flow_id;
-    std::string name;
-    std::int64_t version = 0;
-  };
-  const auto old = connection.all(
-      row_of<&Old::flow_id, &Old::name, &Old::version>,
-      "SELECT f.id, f.name, v.version FROM flows f JOIN flow_versions v ON v.flow_id = f.id"
-      " WHERE f.project_id = :p AND v.version <> f.version AND v.version <="
-      " (SELECT MAX(n.version) FROM flow_versions n WHERE n.flow_id = f.id) - :k"
-      " AND NOT EXISTS (SELECT 1 FROM flow_ramps r WHERE r.flow_id = f.id"
-      " AND r.version = v.version AND r.ended_at IS NULL)",
-      project_id, kept_flow_versions);
+  const auto old = connection.all(old_row, std::string(select_old) + " AND f.project_id = :p",
+                                  kept_flow_versions, project_id);
   if (old.empty()) return;
-  const Pins pins = pins_of(connection, project_id);
-  for (const Old& each : old) {
-    if (pins.by_id.contains({each.flow_id, each.version})) continue;
-    if (pins.by_name.contains({each.name, each.version})) continue;
-    connection.run("DELETE FROM flow_versions WHERE flow_id = :f AND version = :v", each.flow_id,
-                   each.version);
+  if (connection.exists("SELECT 1 FROM partition_shards WHERE shard > 0")) return;
+  Pins pins;
+  add_pins(connection, project_id, pins);
+  remove_unpinned(connection, old, pins);
+}
+
+Result<std::int64_t> Assets::prune_all_flow_versions() {
+  if (shards_.size() == 1) return 0;
+  const auto old_versions = [](Connection& connection) {
+    return connection.all(old_row, select_old, kept_flow_versions);
+  };
+  const auto found = read(database_, old_versions);
+  if (!found) return fail(found.error());
+  if (found->empty()) return 0;
+  std::map<std::string, Pins> pins;  // by project
+  for (const Old& each : *found) pins[each.project_id];
+  for (const auto& shard : shards_) {
+    const auto added = read(shard->database(), [&](Connection& connection) {
+      for (auto& [project, of_project] : pins) add_pins(connection, project, of_project);
+    });
+    if (!added) return fail(added.error());
   }
+  return committer_.write_and_wait([&](Writer& writer) {
+    // A version that became old after the first read may have sessions that were not seen. One that
+    // is in use again since then must stay.
+    const auto present = old_versions(writer.connection());
+    std::int64_t removed = 0;
+    for (const Old& each : *found) {
+      if (std::ranges::find(present, each) == present.end()) continue;
+      removed += remove_unpinned(writer.connection(), {each}, pins.at(each.project_id));
+    }
+    return removed;
+  });
 }
 
 Result<model::FlowVersion> Assets::put_flow(Writer& writer, const std::string& project_id,

@@ -38,6 +38,9 @@ struct WantedVersion {
 // effect, the version in a ramp, and versions to which an execution is pinned. Reads the project's
 // busy sessions only if there is a version to remove. Throws SqlError. Kept by:
 // FlowVersions.AVersionThatASessionIsPinnedToIsKeptBeyondTheLastTwenty.
+//
+// Does nothing if sessions are in several shards, since the transaction sees only the first shard's
+// sessions. Assets::prune_all_flow_versions removes the versions then.
 void prune_flow_versions(Connection& connection, const std::string& project_id);
 
 }  // namespace conversed::store

@@ -1,4 +1,11 @@
 // The part of Assets that gives a share of the sessions another version of a Flow.
+//
+// Each shard counts the Turns of its own sessions in `ramp_counts`. While a ramp runs, its counts
+// are the sum over the shards. The end of the ramp stores the sum in `flow_ramps`, so later Turns
+// do not change what is shown. The counts of a shard that can't be read are missing.
+#include <algorithm>
+#include <map>
+#include <set>
 #include <utility>
 
 #include "store/accounts/audit.h"
@@ -16,12 +23,16 @@ constexpr const char* finished = "finished";
 constexpr const char* stopped = "stopped";
 constexpr const char* errors = "errors";
 
-// Follows with a condition on `r`, the ramp.
+// Follows with a condition on `r`, the ramp. Counts the Turns of the first shard.
 constexpr std::string_view select_ramps =
     "SELECT r.id, r.flow_id, f.name, r.version, r.stable_version, r.share, r.max_errors,"
-    " r.began_at, COALESCE(u.email, ''), r.ended_at, COALESCE(r.ending, ''), r.turns, r.failures,"
-    " r.stable_turns, r.stable_failures FROM flow_ramps r JOIN flows f ON f.id = r.flow_id"
-    " LEFT JOIN users u ON u.id = r.began_by WHERE ";
+    " r.began_at, COALESCE(u.email, ''), r.ended_at, COALESCE(r.ending, ''),"
+    " r.turns + COALESCE(c.turns, 0), r.failures + COALESCE(c.failures, 0),"
+    " r.stable_turns + COALESCE(c.stable_turns, 0),"
+    " r.stable_failures + COALESCE(c.stable_failures, 0)"
+    " FROM flow_ramps r JOIN flows f ON f.id = r.flow_id"
+    " LEFT JOIN users u ON u.id = r.began_by"
+    " LEFT JOIN ramp_counts c ON c.ramp_id = r.id AND r.ended_at IS NULL WHERE ";
 
 constexpr auto ramp_row = [](std::string id, std::string flow_id, std::string name,
                              std::int64_t version, std::int64_t stable_version, std::int64_t share,
@@ -44,16 +55,77 @@ constexpr auto ramp_row = [](std::string id, std::string flow_id, std::string na
                   .stable = {stable_turns, stable_failures}};
 };
 
-std::optional<RampInfo> ramp_of_flow(Connection& connection, const std::string& flow_id) {
-  return connection.first(ramp_row, std::string(select_ramps) + "r.flow_id = :f", flow_id);
+// The counts of ramps in the other shards than the first.
+class CountsElsewhere {
+ public:
+  explicit CountsElsewhere(const Shards& shards) {
+    for (std::size_t at = 1; at < shards.size(); ++at) {
+      // An absent shard must not stop the ramps of the others.
+      (void)read(shards[at]->database(), [&](Connection& connection) { add(connection); });
+    }
+  }
+
+  void add_to(RampInfo& ramp) const {
+    const auto found = counts_.find(ramp.id);
+    if (found == counts_.end() || !ramp.runs()) return;
+    add(found->second.ramped, ramp.ramped);
+    add(found->second.stable, ramp.stable);
+  }
+
+ private:
+  struct Counts {
+    RampInfo::Counts ramped;
+    RampInfo::Counts stable;
+  };
+
+  static void add(const RampInfo::Counts& more, RampInfo::Counts& counts) {
+    counts.turns += more.turns;
+    counts.failures += more.failures;
+  }
+  void add(Connection& connection) {
+    connection.rows(
+        [&](const std::string& ramp, std::int64_t turns, std::int64_t failures,
+            std::int64_t stable_turns, std::int64_t stable_failures) {
+          Counts& counts = counts_[ramp];
+          add({turns, failures}, counts.ramped);
+          add({stable_turns, stable_failures}, counts.stable);
+        },
+        "SELECT ramp_id, turns, failures, stable_turns, stable_failures FROM ramp_counts");
+  }
+
+  std::map<std::string, Counts> counts_;  // by ramp
+};
+
+std::optional<RampInfo> ramp_of_flow(Connection& connection, const std::string& flow_id,
+                                     const CountsElsewhere& elsewhere) {
+  auto ramp = connection.first(ramp_row, std::string(select_ramps) + "r.flow_id = :f", flow_id);
+  if (ramp) elsewhere.add_to(*ramp);
+  return ramp;
 }
 
-constexpr std::string_view fails_too_often =
-    "r.ended_at IS NULL AND r.turns >= :t AND r.failures * 100 > r.max_errors * r.turns";
+bool fails_too_often(const RampInfo& ramp) {
+  return ramp.ramped.turns >= least_ramp_turns &&
+         ramp.ramped.failures * 100 > ramp.max_errors * ramp.ramped.turns;
+}
 
-void end_ramp(Writer& writer, const std::string& flow_id, const char* ending) {
-  writer.connection().run("UPDATE flow_ramps SET ended_at = :n, ending = :e WHERE flow_id = :f",
-                          writer.now(), ending, flow_id);
+// The running ramps that fail too often.
+std::vector<RampInfo> failing_ramps(Connection& connection, const CountsElsewhere& elsewhere) {
+  auto ramps = connection.all(ramp_row, std::string(select_ramps) + "r.ended_at IS NULL");
+  for (auto& ramp : ramps) elsewhere.add_to(ramp);
+  std::erase_if(ramps, [](const RampInfo& ramp) { return !fails_too_often(ramp); });
+  return ramps;
+}
+
+// Ends the ramp with its present counts. Returns it as it is stored.
+RampInfo end_ramp(Writer& writer, RampInfo ramp, const char* ending) {
+  writer.connection().run(
+      "UPDATE flow_ramps SET ended_at = :n, ending = :e, turns = :t, failures = :f,"
+      " stable_turns = :s, stable_failures = :g WHERE flow_id = :i",
+      writer.now(), ending, ramp.ramped.turns, ramp.ramped.failures, ramp.stable.turns,
+      ramp.stable.failures, ramp.flow_id);
+  ramp.ended_at = writer.now();
+  ramp.ending = ending;
+  return ramp;
 }
 
 void begin_ramp(Writer& writer, const WantedRamp& wanted, std::int64_t stable_version) {
@@ -64,6 +136,36 @@ void begin_ramp(Writer& writer, const WantedRamp& wanted, std::int64_t stable_ve
       " VALUES (:f, :i, :v, :s, :p, :m, :n, :b, 0, 0, 0, 0)",
       wanted.flow_id, model::new_id(), wanted.version, stable_version, wanted.share,
       wanted.max_errors.value_or(usual_ramp_errors), writer.now(), wanted.by);
+}
+
+// Deletes the counts of ramps that do not run any more. A Turn that began before the end of its
+// ramp may add some later, so this looks again and again. Best effort.
+void forget_counts(const Shards& shards) {
+  using Ids = std::vector<std::string>;
+  // Reads the counts first: a ramp that begins afterwards has none of them.
+  std::vector<Ids> counted;
+  for (const auto& shard : shards) {
+    auto ids = read(shard->database(), [](Connection& connection) {
+      return connection.values<std::string>("SELECT ramp_id FROM ramp_counts");
+    });
+    counted.push_back(ids ? *std::move(ids) : Ids());
+  }
+  if (std::ranges::all_of(counted, &Ids::empty)) return;
+  const auto running = read(shards.front()->database(), [](Connection& connection) {
+    const auto ids =
+        connection.values<std::string>("SELECT id FROM flow_ramps WHERE ended_at IS NULL");
+    return std::set<std::string>(ids.begin(), ids.end());
+  });
+  if (!running) return;
+  for (std::size_t at = 0; at < shards.size(); ++at) {
+    std::erase_if(counted[at], [&](const auto& id) { return running->contains(id); });
+    if (counted[at].empty()) continue;
+    (void)shards[at]->committer().write_and_wait([&](Writer& writer) {
+      for (const auto& id : counted[at]) {
+        writer.connection().run("DELETE FROM ramp_counts WHERE ramp_id = :i", id);
+      }
+    });
+  }
 }
 
 // The entry of the audit trail for a ramp that ends by itself.
@@ -92,10 +194,13 @@ void note_end(Writer& writer, const RampInfo& ramp) {
 }  // namespace
 
 Result<std::optional<RampInfo>> Assets::ramp(const std::string& flow_id) const {
-  return read(database_, [&](Connection& connection) { return ramp_of_flow(connection, flow_id); });
+  const CountsElsewhere elsewhere(shards_);
+  return read(database_,
+              [&](Connection& connection) { return ramp_of_flow(connection, flow_id, elsewhere); });
 }
 
 Result<RampInfo> Assets::set_ramp(const WantedRamp& wanted) {
+  const CountsElsewhere elsewhere(shards_);
   return committer_.write_and_wait([&](Writer& writer) -> Result<RampInfo> {
     Connection& connection = writer.connection();
     const auto flow = connection.row<std::string, std::int64_t>(
@@ -119,52 +224,52 @@ Result<RampInfo> Assets::set_ramp(const WantedRamp& wanted) {
     } else {
       begin_ramp(writer, wanted, in_effect);
     }
+    auto ramp = *ramp_of_flow(connection, wanted.flow_id, elsewhere);
     if (wanted.share == all_sessions) {
       connection.run("UPDATE flows SET version = :v WHERE id = :i", wanted.version, wanted.flow_id);
       connection.run(
           "UPDATE flow_versions SET took_effect_at = :t WHERE flow_id = :f AND version = :v",
           writer.now(), wanted.flow_id, wanted.version);
-      end_ramp(writer, wanted.flow_id, finished);
+      ramp = end_ramp(writer, std::move(ramp), finished);
     }
     grow(writer);
-    return *ramp_of_flow(connection, wanted.flow_id);
+    return ramp;
   });
 }
 
 Result<RampInfo> Assets::stop_ramp(const std::string& flow_id,
                                    std::optional<std::int64_t> version) {
+  const CountsElsewhere elsewhere(shards_);
   return committer_.write_and_wait([&](Writer& writer) -> Result<RampInfo> {
-    const auto running = version_in_ramp(writer.connection(), flow_id);
-    if (!running) return fail(Errc::conflict, "the Flow is in no ramp");
-    if (version && *version != *running) {
+    auto ramp = ramp_of_flow(writer.connection(), flow_id, elsewhere);
+    if (!ramp || !ramp->runs()) return fail(Errc::conflict, "the Flow is in no ramp");
+    if (version && *version != ramp->version) {
       return fail(Errc::conflict, "version " + std::to_string(*version) +
                                       " is in no ramp: the Flow is in a ramp with version " +
-                                      std::to_string(*running));
+                                      std::to_string(ramp->version));
     }
-    end_ramp(writer, flow_id, stopped);
     grow(writer);
-    return *ramp_of_flow(writer.connection(), flow_id);
+    return end_ramp(writer, *std::move(ramp), stopped);
   });
 }
 
 Result<std::vector<RampInfo>> Assets::take_back_ramps() {
-  const auto failing = [](Connection& connection) {
-    return connection.all(ramp_row, std::string(select_ramps).append(fails_too_often),
-                          least_ramp_turns);
-  };
-  auto found = read(database_, failing);
-  if (!found || found->empty()) return found;
-  return committer_.write_and_wait([&](Writer& writer) -> Result<std::vector<RampInfo>> {
-    Connection& connection = writer.connection();
-    auto ended = failing(connection);
-    for (auto& ramp : ended) {
-      end_ramp(writer, ramp.flow_id, errors);
-      ramp = *ramp_of_flow(connection, ramp.flow_id);
-      note_end(writer, ramp);
-    }
-    if (!ended.empty()) grow(writer);
-    return ended;
-  });
+  const CountsElsewhere elsewhere(shards_);
+  auto ended =
+      read(database_, [&](Connection& connection) { return failing_ramps(connection, elsewhere); });
+  if (ended && !ended->empty()) {
+    ended = committer_.write_and_wait([&](Writer& writer) {
+      std::vector<RampInfo> ramps;
+      for (auto& failing : failing_ramps(writer.connection(), elsewhere)) {
+        ramps.push_back(end_ramp(writer, std::move(failing), errors));
+        note_end(writer, ramps.back());
+      }
+      if (!ramps.empty()) grow(writer);
+      return ramps;
+    });
+  }
+  if (ended) forget_counts(shards_);
+  return ended;
 }
 
 }  // namespace conversed::store

@@ -45,7 +45,22 @@ Names names_of(const std::vector<Element>& list, std::string Element::*name) {
   return names;
 }
 
-// ---- The first step, by a reading connection
+// Adds usages. Those of the same part and kind in several shards become one.
+void add_usages(std::vector<PartUsage>& all, const std::vector<PartUsage>& more) {
+  for (const auto& each : more) {
+    const auto same = std::ranges::find_if(all, [&](const PartUsage& present) {
+      return present.part == each.part && present.name == each.name && present.kind == each.kind &&
+             present.by == each.by;
+    });
+    if (same == all.end()) {
+      all.push_back(each);
+    } else {
+      same->count += each.count;
+    }
+  }
+}
+
+// ---- The first step, by reading connections
 
 // Counts the sessions and follow-ups that still use the parts.
 class WorkInHand {
@@ -59,7 +74,10 @@ class WorkInHand {
         "SELECT id, session_expiry_ms FROM endpoints WHERE project_id = :p", parts_.project_id);
   }
 
-  // Reads the next sessions. False: there are no more.
+  // Begins with the first session of another shard.
+  void begin_shard() { row_ = 0; }
+
+  // Reads the shard's next sessions. False: there are no more.
   bool read_on(Connection& connection) {
     const auto places = connection.all(
         row_of<&Place::row, &Place::key, &Place::active, &Place::flow_state, &Place::execution,
@@ -145,7 +163,7 @@ class WorkInHand {
   const FlowReader& reader_;
   const model::Timestamp now_;
   std::map<std::string, std::chrono::milliseconds> expiries_;  // of Endpoints, by id
-  std::int64_t row_ = 0;                                       // of the last session that was read
+  std::int64_t row_ = 0;  // of the last session that was read of the shard
   std::map<std::tuple<std::string, std::string, Kind>, std::int64_t> numbers_;
 };
 
@@ -182,28 +200,6 @@ Result<void> add_entering_flows(Database& database, const Names& of_bundle,
   return {};
 }
 
-// Adds the usages that the first step alone looks for.
-Result<PartsToDelete> with_work(Database& database, Result<PartsToDelete> parts,
-                                const Names& of_bundle, const FlowReader& reader,
-                                model::Timestamp now) {
-  if (!parts || (parts->flows.empty() && parts->endpoints.empty())) return parts;
-  if (auto added = add_entering_flows(database, of_bundle, reader, *parts); !added) {
-    return fail(added.error());
-  }
-  WorkInHand work(*parts, reader, now);
-  auto read_on = read(database, [&](Connection& connection) {
-    work.read_expiries(connection);
-    return true;
-  });
-  // Others may use the connection between the pages.
-  while (read_on && *read_on) {
-    read_on = read(database, [&](Connection& connection) { return work.read_on(connection); });
-  }
-  if (!read_on) return fail(read_on.error());
-  std::ranges::copy(work.usages(), std::back_inserter(parts->usages));
-  return parts;
-}
-
 // ---- Both steps
 
 // Finds the parts and rows that still use the parts to delete, by few rows and ranges of indexes.
@@ -219,8 +215,8 @@ class Search {
     return std::move(usages_);
   }
 
-  // All parts go together, so none of them uses another one.
-  std::vector<PartUsage> run_for_project() {
+  // The rows that wait for the Endpoints.
+  std::vector<PartUsage> run_for_endpoints() {
     for (const auto& endpoint : parts_.endpoints) add_waiting(endpoint);
     return std::move(usages_);
   }
@@ -288,6 +284,42 @@ class Search {
   const PartsToDelete& parts_;
   std::vector<PartUsage> usages_;
 };
+
+// ---- The first step as a whole
+
+// Adds the usages that the first step alone looks for: sessions and follow-ups of all shards, and
+// what waits for the Endpoints in the other shards than the first.
+Result<PartsToDelete> with_work(const Shards& shards, Result<PartsToDelete> parts,
+                                const Names& of_bundle, const FlowReader& reader,
+                                model::Timestamp now) {
+  if (!parts || (parts->flows.empty() && parts->endpoints.empty())) return parts;
+  Database& first = shards.front()->database();
+  if (auto added = add_entering_flows(first, of_bundle, reader, *parts); !added) {
+    return fail(added.error());
+  }
+  WorkInHand work(*parts, reader, now);
+  const auto known = read(first, [&](Connection& connection) { work.read_expiries(connection); });
+  if (!known) return fail(known.error());
+  for (const auto& shard : shards) {
+    work.begin_shard();
+    Result<bool> more = true;
+    // Others may use the connection between the pages.
+    while (more && *more) {
+      more =
+          read(shard->database(), [&](Connection& connection) { return work.read_on(connection); });
+    }
+    if (!more) return fail(more.error());
+  }
+  add_usages(parts->usages, work.usages());
+  for (std::size_t at = 1; at < shards.size(); ++at) {
+    const auto found = read(shards[at]->database(), [&](Connection& connection) {
+      return Search(connection, *parts).run_for_endpoints();
+    });
+    if (!found) return fail(found.error());
+    add_usages(parts->usages, *found);
+  }
+  return parts;
+}
 
 // ---- The second step, in the Committer's transaction
 
@@ -476,14 +508,14 @@ Result<PartsToDelete> one_part(Database& database, const std::string& id, const 
   });
 }
 
-Result<PartsToDelete> with_all_usages(Database& database, Result<PartsToDelete> parts,
+Result<PartsToDelete> with_all_usages(const Shards& shards, Result<PartsToDelete> parts,
                                       const FlowReader& reader, model::Timestamp now) {
-  parts = with_work(database, std::move(parts), {}, reader, now);
+  parts = with_work(shards, std::move(parts), {}, reader, now);
   if (!parts) return parts;
-  auto found =
-      read(database, [&](Connection& connection) { return Search(connection, *parts).run(); });
+  const auto found = read(shards.front()->database(),
+                          [&](Connection& connection) { return Search(connection, *parts).run(); });
   if (!found) return fail(found.error());
-  std::ranges::move(*found, std::back_inserter(parts->usages));
+  add_usages(parts->usages, *found);
   return parts;
 }
 
@@ -495,8 +527,8 @@ std::string_view to_string(Kind kind) {
 
 Result<PartsToDelete> Removals::flow(const std::string& id, const FlowReader& reader,
                                      model::Timestamp now) const {
-  return with_all_usages(database_,
-                         one_part(database_, id, "SELECT project_id, name FROM flows WHERE id = :i",
+  return with_all_usages(shards_,
+                         one_part(first_, id, "SELECT project_id, name FROM flows WHERE id = :i",
                                   "there is no such Flow", &PartsToDelete::flows),
                          reader, now);
 }
@@ -504,8 +536,8 @@ Result<PartsToDelete> Removals::flow(const std::string& id, const FlowReader& re
 Result<PartsToDelete> Removals::endpoint(const std::string& id, const FlowReader& reader,
                                          model::Timestamp now) const {
   return with_all_usages(
-      database_,
-      one_part(database_, id, "SELECT project_id, name FROM endpoints WHERE id = :i",
+      shards_,
+      one_part(first_, id, "SELECT project_id, name FROM endpoints WHERE id = :i",
                "there is no such Endpoint", &PartsToDelete::endpoints),
       reader, now);
 }
@@ -514,7 +546,7 @@ Result<PartsToDelete> Removals::left_over(const std::string& project_id,
                                           const model::Bundle& bundle, const FlowReader& reader,
                                           model::Timestamp now) const {
   const auto bundled = names_of(bundle.flows, &model::BundleFlow::name);
-  auto parts = read(database_, [&](Connection& connection) {
+  auto parts = read(first_, [&](Connection& connection) {
     LeftOver left(connection, project_id);
     PartsToDelete found{.project_id = project_id,
                         .flows = left.of("flows", bundled),
@@ -531,7 +563,7 @@ Result<PartsToDelete> Removals::left_over(const std::string& project_id,
     }
     return found;
   });
-  return with_work(database_, std::move(parts), bundled, reader, now);
+  return with_work(shards_, std::move(parts), bundled, reader, now);
 }
 
 Result<std::vector<PartUsage>> Removals::remove(Writer& writer, const PartsToDelete& parts) {
@@ -552,7 +584,7 @@ Result<Removal> Removals::prune(Writer& writer, const PartsToDelete& left,
   const auto bundled = names_of(bundle.flows, &model::BundleFlow::name);
   if (auto same = check_flows(connection, left, bundled); !same) return fail(same.error());
   Removal removal{.parts = {}, .usages = left.usages};
-  std::ranges::move(Search(connection, left).run(), std::back_inserter(removal.usages));
+  add_usages(removal.usages, Search(connection, left).run());
   const bool deletes = mode == Mode::real && removal.usages.empty();
   if (deletes) delete_parts(connection, left);
   for (const auto& each : left.flows) removal.parts.push_back({"Flow", each.name});
@@ -560,6 +592,30 @@ Result<Removal> Removals::prune(Writer& writer, const PartsToDelete& left,
   for (const auto& each : tokens) removal.parts.push_back({"Token", each.name});
   remove_others(connection, left.project_id, bundle, deletes, removal.parts);
   return removal;
+}
+
+Result<void> Removals::forget_health() {
+  for (std::size_t at = 1; at < shards_.size(); ++at) {
+    // Reads these first: an Endpoint has a row only after it was made.
+    auto ids = read(shards_[at]->database(), [](Connection& connection) {
+      return connection.values<std::string>("SELECT endpoint_id FROM endpoint_health");
+    });
+    if (!ids) return fail(ids.error());
+    auto checked = read(first_, [&](Connection& connection) {
+      std::erase_if(*ids, [&](const auto& id) {
+        return connection.exists("SELECT 1 FROM endpoints WHERE id = :i", id);
+      });
+    });
+    if (!checked) return checked;
+    if (ids->empty()) continue;
+    auto forgotten = shards_[at]->committer().write_and_wait([&](Writer& writer) {
+      for (const auto& id : *ids) {
+        writer.connection().run("DELETE FROM endpoint_health WHERE endpoint_id = :e", id);
+      }
+    });
+    if (!forgotten) return forgotten;
+  }
+  return {};
 }
 
 Result<PartsToDelete> parts_of_project(const Removals& removals, const std::string& project_id,
@@ -594,7 +650,8 @@ Result<std::vector<PartUsage>> remove_project(Writer& writer, const PartsToDelet
                                     "; cancel them, or wait");
   }
   auto usages = parts.usages;
-  std::ranges::move(Search(connection, parts).run_for_project(), std::back_inserter(usages));
+  // All parts go together, so none of them uses another one.
+  add_usages(usages, Search(connection, parts).run_for_endpoints());
   if (usages.empty() && mode == Removals::Mode::real) {
     delete_project(connection, parts, writer.now());
   }

@@ -13,6 +13,7 @@
 #include "store/model/bundle.h"
 #include "store/model/clock.h"
 #include "store/model/result.h"
+#include "store/shards/shard.h"
 
 // Deletes parts of a project, unless something still uses them.
 namespace conversed::store {
@@ -83,6 +84,12 @@ struct Removal {
 // with its Endpoint's Flow at the user's next message.
 // Kept by: RemovalCostTest.TheTransactionCostsTheSameWithAnyNumberOfSessions.
 //
+// The first step asks all shards, and fails if one can't be read. The second one sees the first
+// shard alone. A delivery or a schedule that another shard gets between the two steps stays. The
+// delivery becomes a dead letter. The events of the schedule become dead letters, until an operator
+// cancels it or the housekeeper erases its deleted project.
+// Kept by: ShardsTest.RemovalIsRefusedForWorkInAnotherShard.
+//
 // A session counts as waiting until it expires, or as long as it has a call or a timer.
 //
 // The sessions of a deleted Endpoint stay until the retention removes them, and an erasure of a
@@ -94,7 +101,7 @@ struct Removal {
 class Removals {
  public:
   // Must outlive it.
-  explicit Removals(Database& database) : database_(database) {}
+  explicit Removals(const Shards& shards) : shards_(shards), first_(shards.front()->database()) {}
 
   // First steps. `now`: by the wall clock.
   [[nodiscard]] model::Result<PartsToDelete> flow(const std::string& id, const FlowReader& reader,
@@ -122,8 +129,13 @@ class Removals {
       Writer& writer, const PartsToDelete& left, const model::Bundle& bundle, Mode mode,
       const std::function<model::Result<void>()>& import);
 
+  // Deletes the health of deleted Endpoints in the other shards than the first, whose transaction
+  // deletes its own. For the housekeeper.
+  [[nodiscard]] model::Result<void> forget_health();
+
  private:
-  Database& database_;
+  const Shards& shards_;
+  Database& first_;
 };
 
 }  // namespace conversed::store

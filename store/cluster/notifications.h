@@ -14,7 +14,8 @@ namespace conversed::store {
 // more, looks for its pending outputs, or tries to deliver them now. An erasure of the session
 // sends `deliver`, too. `resume`: the id of an Endpoint whose pause an operator has ended.
 // `members`: the name of a daemon that gave up its roles. `erased`: a user's data is erased;
-// daemons drop what they keep of sessions in memory.
+// daemons drop what they keep of sessions in memory. `layout`: a partition of the log begins to
+// move to another server, or has moved; in the first server only (store/shards/layout.h).
 inline constexpr std::string_view outputs_topic = "outputs";
 inline constexpr std::string_view jobs_topic = "jobs";
 inline constexpr std::string_view answers_topic = "answers";
@@ -25,6 +26,7 @@ inline constexpr std::string_view retry_topic = "retry";
 inline constexpr std::string_view resume_topic = "resume";
 inline constexpr std::string_view members_topic = "members";
 inline constexpr std::string_view erased_topic = "erased";
+inline constexpr std::string_view layout_topic = "layout";
 
 inline constexpr std::size_t max_notification_bytes = 7'000;  // of one announcement, with its topic
 

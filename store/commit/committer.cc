@@ -18,6 +18,7 @@
 #include "store/runtime/guarded.h"
 #include "store/runtime/thread_name.h"
 #include "store/sql/database.h"
+#include "store/sql/read.h"
 #include "store/sql/sql.h"
 
 namespace conversed::store {
@@ -77,7 +78,7 @@ model::Error unknown_error() {
 
 // A savepoint confines errors of the work. Throws only failures of the database: they concern the
 // whole transaction.
-void run_work(Connection& connection, WriteItem& write, Now now) {
+void run_work(Connection& connection, WriteItem& write, Now now, const PartitionGate& gate) {
   // A write without work is empty in this try, even if an earlier try ran its work.
   write.on_commit.clear();
   if (!write.work) return;
@@ -85,7 +86,7 @@ void run_work(Connection& connection, WriteItem& write, Now now) {
   connection.settle();
   connection.savepoint();
   Result<void>& result = write.result;
-  Writer writer(connection, now);
+  Writer writer(connection, now, gate);
   try {
     result = write.work(writer);
     if (result) connection.release_savepoint();
@@ -101,9 +102,10 @@ void run_work(Connection& connection, WriteItem& write, Now now) {
   write.on_commit = writer.take_on_commit();
 }
 
-Result<void> run_outside(Connection& connection, const Committer::Work& work, Now now) {
+Result<void> run_outside(Connection& connection, const Committer::Work& work, Now now,
+                         const PartitionGate& gate) {
   try {
-    Writer writer(connection, now);
+    Writer writer(connection, now, gate);
     return work(writer);
   } catch (const SqlError& error) {
     return fail(to_error(error));
@@ -117,7 +119,11 @@ Result<void> run_outside(Connection& connection, const Committer::Work& work, No
 struct Committer::Impl {
   Impl(Committer& owner_, Database& database, const model::Clock& clock_,
        CommitterSettings settings_)
-      : owner(owner_), connection(database.writer()), clock(clock_), settings(settings_) {}
+      : owner(owner_),
+        connection(database.writer()),
+        clock(clock_),
+        settings(std::move(settings_)),
+        gated(database.dialect() == Dialect::postgres) {}
 
   enum class Attempt : std::uint8_t {
     committed,
@@ -133,6 +139,7 @@ struct Committer::Impl {
   Attempt attempt(std::span<Item> batch);
   void apply_all(std::span<Item> batch);
   [[nodiscard]] Attempt look_up();
+  [[nodiscard]] bool admit();
   void dismiss_impatient(std::span<Item> tried);
   bool back_off(std::chrono::milliseconds delay);
   void finish(std::span<Item> batch);
@@ -144,6 +151,9 @@ struct Committer::Impl {
   Connection& connection;
   const model::Clock& clock;
   const CommitterSettings settings;
+  const bool gated;  // a file is the whole store
+  bool admitted = settings.admit == nullptr;
+  PartitionGate gate;
   model::Guarded<std::function<void(bool)>> health_listener;
 
   std::mutex mutex;
@@ -167,7 +177,7 @@ struct Committer::Impl {
 };
 
 Committer::Committer(Database& database, const model::Clock& clock, CommitterSettings settings)
-    : impl_(std::make_unique<Impl>(*this, database, clock, settings)) {}
+    : impl_(std::make_unique<Impl>(*this, database, clock, std::move(settings))) {}
 
 Committer::~Committer() {
   stop();
@@ -298,7 +308,7 @@ void Committer::Impl::loop() {
   while (wait_for_batch(batch)) {
     in_hand = batch;
     if (WriteItem* alone = to_run_alone(batch.front()); alone != nullptr) {
-      end(*alone, run_outside(connection, alone->work, settings.now(clock)));
+      end(*alone, run_outside(connection, alone->work, settings.now(clock), gate));
     } else {
       commit(batch);
     }
@@ -343,9 +353,11 @@ Committer::Impl::Attempt Committer::Impl::attempt(std::span<Item> batch) {
   if (outcome_unknown && look_up() == Attempt::committed) return Attempt::committed;
   if (outcome_unknown) return Attempt::failed;
   outcome_uncertain = false;
+  if (!admitted && !admit()) return Attempt::failed;
   try {
     ++batch_number;
     connection.begin();
+    if (gated) gate.ask(connection);
     apply_all(batch);
     model::fault_point("store.before_commit");
     outcome_unknown = true;
@@ -370,6 +382,16 @@ Committer::Impl::Attempt Committer::Impl::attempt(std::span<Item> batch) {
     outcome_uncertain = outcome_unknown || error.uncertain();
     return found;
   }
+}
+
+bool Committer::Impl::admit() {
+  const auto admits = with_errors(connection, [&](Connection&) { return settings.admit(); });
+  admitted = admits.has_value();
+  if (!admits) {
+    owner.last_failure_.with([&](std::string& failure) { failure = admits.error().message; });
+    connection.rollback();
+  }
+  return admitted;
 }
 
 // Whether a COMMIT that reported an error took effect. `failed`: it did not, or the look-up failed
@@ -418,7 +440,7 @@ void Committer::Impl::dismiss_impatient(std::span<Item> tried) {
 void Committer::Impl::apply_all(std::span<Item> batch) {
   const Now now = settings.now(clock);
   BatchTotals totals;
-  CommitGroup commits(connection, now, totals);
+  CommitGroup commits(connection, now, totals, gate);
   for (Item& item : batch) {
     if (auto* commit = std::get_if<CommitItem>(&item)) {
       commits.add(*commit->encoded, commit->outcome);
@@ -427,8 +449,9 @@ void Committer::Impl::apply_all(std::span<Item> batch) {
       if (write->work) {
         commits.flush();
         totals.receipts.flush(connection);
+        gate.look(connection);
       }
-      run_work(connection, *write, now);
+      run_work(connection, *write, now, gate);
     } else {
       const auto& mark = std::get<MarkItem>(item);
       mark.write(connection);

@@ -7,10 +7,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "store/commit/partition_gate.h"
 #include "store/model/clock.h"
 #include "store/model/effects.h"
 #include "store/model/event.h"
@@ -77,11 +79,11 @@ struct QuotaUse {
   std::int64_t amount = 1;
 };
 
-// Turns of a version of a Flow in a ramp. If the ramp has ended meanwhile, they are not counted.
+// Turns of a version of a Flow in a ramp. If the ramp has ended meanwhile, they do not change its
+// counts (store/assets/ramps.cc).
 struct RampUse {
   enum class Version : std::uint8_t { ramped, stable };
 
-  std::string flow_id;
   std::string ramp_id;
   Version version = Version::ramped;
   std::int64_t turns = 0;
@@ -188,8 +190,10 @@ struct SessionCommit {
 
 enum class Outcome : std::uint8_t {
   committed,  // durable, with all effects
-  conflict,   // no change: version, profile or a claim was not as expected; load and run again
-  poison,     // no change: the database refuses these values
+  // No change: version, profile or a claim was not as expected, or the session lies on another
+  // server now. Load and run again.
+  conflict,
+  poison,  // no change: the database refuses these values
 };
 
 // One moment by both clocks (daemon/timers/timer_clock.h).
@@ -201,7 +205,8 @@ struct Now {
 // The database inside one transaction; valid only inside the closure.
 class Writer {
  public:
-  Writer(Connection& connection, Now now) : connection_(connection), now_(now) {}
+  Writer(Connection& connection, Now now, const PartitionGate& gate)
+      : connection_(connection), now_(now), gate_(gate) {}
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
@@ -209,6 +214,12 @@ class Writer {
   // Both are constant within a batch.
   [[nodiscard]] model::Timestamp now() const { return now_.wall; }
   [[nodiscard]] model::Timestamp timer_now() const { return now_.timers; }
+
+  // `unavailable` if the session lies on another server now. A write that answers a request about a
+  // session begins with it. `key`: encoded.
+  [[nodiscard]] model::Result<void> check_place(std::string_view key) const {
+    return gate_.check(key);
+  }
 
   // Calls `told` once the transaction is known to be durable, unless this work fails. The call is
   // on the Committer's thread, before the caller's `done` and before callbacks of later
@@ -222,6 +233,7 @@ class Writer {
  private:
   Connection& connection_;
   Now now_;
+  const PartitionGate& gate_;
   std::vector<std::function<void()>> on_commit_;
 };
 
@@ -232,6 +244,10 @@ struct CommitterSettings {
   std::chrono::milliseconds max_backoff{1000};
   // Must outlive the Committer. Null: the constructor's `clock`.
   const model::Clock* timer_clock = nullptr;
+  // Checks a database that was away when it was opened. Called on the Committer's thread before its
+  // first transaction, until it succeeds; an error counts as a failure of the store. Empty: there
+  // is nothing to check. May throw SqlError.
+  std::function<model::Result<void>()> admit{};
 
   [[nodiscard]] Now now(const model::Clock& clock) const {
     return {clock.now(), (timer_clock == nullptr ? clock : *timer_clock).now()};

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <unordered_map>
 #include <utility>
 
 #include "store/commit/receipt_keys.h"
@@ -18,6 +20,10 @@ constexpr std::size_t most_entries = 64;  // in a block; entries of one event st
 constexpr char begin_of_entry = '\x1d';
 constexpr char begin_of_step = '\x1e';
 constexpr char separator = ' ';
+
+constexpr std::string_view sql_to_add_number =
+    "INSERT INTO receipt_numbers (number, event_id) VALUES (:n, :e)"
+    " ON CONFLICT (number, event_id) DO NOTHING";
 
 std::string beginning_of(std::string_view event_id) {
   return begin_of_entry + std::string(event_id);
@@ -179,16 +185,94 @@ std::optional<ReceiptBegin> receipt_in(const std::vector<Block>& blocks,
   return found;
 }
 
+void keep(Connection& connection, std::int64_t n, std::string kept) {
+  if (kept.empty()) {
+    connection.run_row("DELETE FROM receipts WHERE n = :n", n);
+  } else {
+    connection.run_row("UPDATE receipts SET steps = :s WHERE n = :n", packed_block(std::move(kept)),
+                       n);
+  }
+}
+
 void cut_out(Connection& connection, const Block& block, std::string_view event_id) {
   std::string kept;
   each_entry(block.steps, [&](std::string_view entry) {
     if (!entry.starts_with(event_id)) kept.append(1, begin_of_entry).append(entry);
   });
-  if (kept.empty()) {
-    connection.run_row("DELETE FROM receipts WHERE n = :n", block.n);
-  } else {
-    connection.run_row("UPDATE receipts SET steps = :s WHERE n = :n", packed_block(std::move(kept)),
-                       block.n);
+  keep(connection, block.n, std::move(kept));
+}
+
+// The receipts of some sessions in a block.
+struct Part {
+  std::vector<ReceiptBegin> receipts;
+  std::int64_t first = 0;  // the numbers of the first and the last event
+  std::int64_t last = 0;
+  std::string steps;  // a stored block of these receipts
+  std::string plain;  // a stored block of the events' plain deliveries
+};
+
+Part part_of(const std::string& block, const OfSession& is_meant) {
+  Part part;
+  std::string steps;
+  each_entry(unpacked_block(block), [&](std::string_view entry) {
+    auto begin = begin_in(entry);
+    if (!is_meant(begin.session)) return;
+    steps.append(1, begin_of_entry).append(entry);
+    const auto number = model::id_number(begin.event_id);
+    part.first = part.receipts.empty() ? number : std::min(part.first, number);
+    part.last = std::max(part.last, number);
+    part.receipts.push_back(std::move(begin));
+  });
+  part.steps = packed_block(std::move(steps));
+  return part;
+}
+
+// Calls `seen` with each plain delivery of the parts' events, and with its part.
+template <typename Seen>
+void each_plain_delivery(Connection& connection, std::vector<Part>& parts, const Seen& seen) {
+  std::unordered_map<std::string_view, Part*> events;
+  auto first = parts.front().first;
+  auto last = parts.front().last;
+  for (auto& part : parts) {
+    first = std::min(first, part.first);
+    last = std::max(last, part.last);
+    for (const auto& begin : part.receipts) events.emplace(begin.event_id, &part);
+  }
+  connection.rows(
+      [&](const std::string& block) {
+        each_entry(block, [&](std::string_view entry) {
+          auto rest = entry;
+          const auto part = events.find(next_word(rest));
+          if (part != events.end()) seen(entry, *part->second);
+        });
+      },
+      sql_of_plain_deliveries, first - block_span, last);
+}
+
+// Adds a row for each part. It gets the number of the first event or, if that is taken, the highest
+// free one from which its entries are found.
+void insert_blocks(Connection& connection, const std::string& table, const std::vector<Part>& parts,
+                   std::string Part::*steps) {
+  const auto insert = "INSERT INTO " + table + " (n, steps) VALUES (:n, :s)";
+  auto numbers = nlohmann::json::array();
+  for (const auto& part : parts) numbers.push_back(part.first);
+  const auto found = connection.values<std::int64_t>(
+      "SELECT n FROM " + table + " WHERE n IN (SELECT CAST(value AS BIGINT) FROM json_each(:n))",
+      numbers.dump());
+  std::set<std::int64_t> taken(found.begin(), found.end());
+  for (const auto& part : parts) {
+    if ((part.*steps).empty()) continue;
+    if (taken.insert(part.first).second) {
+      connection.run_row(insert, part.first, part.*steps);
+      continue;
+    }
+    auto n = part.first - 1;
+    while (connection.run_counted(insert + " ON CONFLICT (n) DO NOTHING", n, part.*steps) == 0) {
+      if (--n < part.last - block_span) {
+        throw SqlError(SqlError::Kind::failed, "(no number is free for receipts)",
+                       SqlError::Effect::none);
+      }
+    }
   }
 }
 
@@ -258,10 +342,7 @@ void ReceiptBlocks::flush(Connection& connection) {
       " ON CONFLICT (n) DO UPDATE SET steps = plain_deliveries.steps || excluded.steps",
       [](std::string block) { return block; }, delivered_);
   for (const auto& [number, event_id] : numbers_) {
-    connection.run_row(
-        "INSERT INTO receipt_numbers (number, event_id) VALUES (:n, :e)"
-        " ON CONFLICT (number, event_id) DO NOTHING",
-        number, event_id);
+    connection.run_row(sql_to_add_number, number, event_id);
   }
   numbers_.clear();
 }
@@ -326,6 +407,50 @@ std::int64_t remove_block(Connection& connection, std::int64_t n, const std::str
   }
   if (!stays) connection.run_row("DELETE FROM receipts WHERE n = :n", n);
   return std::ssize(receipts);
+}
+
+std::vector<std::string> copy_receipts(Connection& from, Connection& to,
+                                       const std::vector<std::string>& blocks,
+                                       const OfSession& is_meant) {
+  std::vector<Part> parts;
+  for (const auto& block : blocks) {
+    auto part = part_of(block, is_meant);
+    if (!part.receipts.empty()) parts.push_back(std::move(part));
+  }
+  std::vector<std::string> events;
+  if (parts.empty()) return events;
+  std::set<std::string> known;
+  each_plain_delivery(to, parts, [&](std::string_view entry, Part&) { known.emplace(entry); });
+  each_plain_delivery(from, parts, [&](std::string_view entry, Part& part) {
+    if (known.emplace(entry).second) part.plain.append(1, begin_of_entry).append(entry);
+  });
+  insert_blocks(to, "receipts", parts, &Part::steps);
+  insert_blocks(to, "plain_deliveries", parts, &Part::plain);
+  for (const auto& part : parts) {
+    for (const auto& begin : part.receipts) {
+      events.push_back(begin.event_id);
+      for (const auto number : begin.numbers) to.run_row(sql_to_add_number, number, events.back());
+    }
+  }
+  return events;
+}
+
+std::int64_t remove_from_block(Connection& connection, std::int64_t n, const OfSession& is_meant) {
+  const auto stored =
+      connection.value<std::string>("SELECT steps FROM receipts WHERE n = :n", n).value_or("");
+  std::int64_t removed = 0;
+  std::string kept;
+  each_entry(unpacked_block(stored), [&](std::string_view entry) {
+    const auto begin = begin_in(entry);
+    if (!is_meant(begin.session)) {
+      kept.append(1, begin_of_entry).append(entry);
+      return;
+    }
+    remove_rows_of(connection, begin);
+    ++removed;
+  });
+  if (removed > 0) keep(connection, n, std::move(kept));
+  return removed;
 }
 
 BlockRange blocks_of(std::string_view event_id) {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -104,6 +105,17 @@ std::optional<std::string> remove_receipt(Connection& connection, const std::str
 // that is a day older than its place in the chain.
 std::int64_t remove_block(Connection& connection, std::int64_t n, const std::string& block,
                           std::string_view first_kept);
+
+// Whether a session's receipts are meant.
+using OfSession = std::function<bool(std::int64_t session)>;
+// Copies these receipts to another database, with their numbers and the plain deliveries that it
+// lacks, and not their later steps. The stored blocks are neighbors. Returns the events, some
+// perhaps twice. Changes no row that is there, so other transactions do not wait for this one.
+std::vector<std::string> copy_receipts(Connection& from, Connection& to,
+                                       const std::vector<std::string>& blocks,
+                                       const OfSession& is_meant);
+// Deletes these receipts of a block, with all their rows; returns how many.
+std::int64_t remove_from_block(Connection& connection, std::int64_t n, const OfSession& is_meant);
 
 // The place of an event's blocks, for statements: `n >= :from AND n <= :to`.
 struct BlockRange {

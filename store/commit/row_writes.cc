@@ -7,6 +7,7 @@
 
 #include "store/cluster/notifications.h"
 #include "store/commit/receipt_blocks.h"
+#include "store/commit/row_numbers.h"
 #include "store/commit/stored_steps.h"
 #include "store/commit/usage.h"
 #include "store/model/ids.h"
@@ -129,14 +130,14 @@ void announce_spoken(Connection& connection, const std::set<std::string>& names)
 void insert_dead_letter(Connection& connection, const NewDeadLetter& letter,
                         const std::string& project_id, const std::string& key,
                         std::optional<std::int64_t> output_seq, model::Timestamp now) {
-  connection.run(
+  static const auto sql =
       "INSERT INTO dead_letters (id, n, project_id, key, event_id, type, trace_id, value,"
-      " output_seq, attempts, reason, flow, flow_version, node, state, created_at) VALUES (:i,"
-      " (SELECT COALESCE(MAX(n), 0) + 1 FROM dead_letters), :p, :k, :e, :t, :r, :v, :o, :a, :w, :f,"
-      " :z, :d, 'new', :c)",
-      letter.id, project_id, key, letter.event.event_id, letter.event.type, letter.event.trace_id,
-      letter.event.value, output_seq, letter.attempts, letter.reason, letter.flow,
-      letter.flow_version, letter.node, now);
+      " output_seq, attempts, reason, flow, flow_version, node, state, created_at) VALUES (:i, " +
+      sql_of_next_number("dead_letters") +
+      ", :p, :k, :e, :t, :r, :v, :o, :a, :w, :f, :z, :d, 'new', :c)";
+  connection.run(sql, letter.id, project_id, key, letter.event.event_id, letter.event.type,
+                 letter.event.trace_id, letter.event.value, output_seq, letter.attempts,
+                 letter.reason, letter.flow, letter.flow_version, letter.node, now);
 }
 
 namespace {

@@ -230,7 +230,7 @@ void add_totals(const SessionCommit& commit, BatchTotals& totals) {
   }
   for (const auto& use : commit.ramps) {
     const bool ramped = use.version == RampUse::Version::ramped;
-    auto& counts = totals.ramps[{use.flow_id, use.ramp_id}];
+    auto& counts = totals.ramps[use.ramp_id];
     (ramped ? counts.turns : counts.stable_turns) += use.turns;
     (ramped ? counts.failures : counts.stable_failures) += use.failures;
   }
@@ -358,8 +358,8 @@ bool CommitGroup::Candidate::is_as_expected() {
   return expected;
 }
 
-CommitGroup::CommitGroup(Connection& connection, Now now, BatchTotals& totals)
-    : connection_(connection), now_(now), totals_(totals) {}
+CommitGroup::CommitGroup(Connection& connection, Now now, BatchTotals& totals, PartitionGate& gate)
+    : connection_(connection), now_(now), totals_(totals), gate_(gate) {}
 
 CommitGroup::~CommitGroup() = default;
 
@@ -407,9 +407,11 @@ void CommitGroup::flush() {
   if (candidates_.empty()) return;
   // Sends rows of other writes first, since one of them may have the text of a statement below.
   connection_.settle();
+  gate_.look(connection_);
   for (auto& candidate : candidates_) {
     // If the batch has the same event twice, the second has no claim.
-    const bool wins = candidate.is_as_expected() && !claims_twice(candidate.encoded->commit);
+    const bool wins = candidate.is_as_expected() && !claims_twice(candidate.encoded->commit) &&
+                      gate_.is_open(candidate.encoded->key);
     *candidate.outcome = wins ? Outcome::committed : Outcome::conflict;
   }
   std::erase_if(candidates_,
@@ -483,11 +485,13 @@ void BatchTotals::flush(Connection& connection, Now now) {
   }
   for (const auto& [ramp, counts] : ramps) {
     connection.run_row(
-        "UPDATE flow_ramps SET turns = turns + :t, failures = failures + :f,"
-        " stable_turns = stable_turns + :s, stable_failures = stable_failures + :g"
-        " WHERE id = :i AND ended_at IS NULL AND flow_id = :w",
-        counts.turns, counts.failures, counts.stable_turns, counts.stable_failures, ramp.second,
-        ramp.first);
+        "INSERT INTO ramp_counts (ramp_id, turns, failures, stable_turns, stable_failures)"
+        " VALUES (:i, :t, :f, :s, :g) ON CONFLICT (ramp_id) DO UPDATE SET"
+        " turns = ramp_counts.turns + excluded.turns,"
+        " failures = ramp_counts.failures + excluded.failures,"
+        " stable_turns = ramp_counts.stable_turns + excluded.stable_turns,"
+        " stable_failures = ramp_counts.stable_failures + excluded.stable_failures",
+        ramp, counts.turns, counts.failures, counts.stable_turns, counts.stable_failures);
   }
   receipts.flush(connection);
   announce_progress(connection, progressed);

@@ -44,7 +44,7 @@ struct BatchTotals {
     std::int64_t stable_turns = 0;
     std::int64_t stable_failures = 0;
   };
-  std::map<std::pair<std::string, std::string>, RampCounts> ramps;  // by Flow and ramp
+  std::map<std::string, RampCounts> ramps;  // by ramp
   std::set<std::string> spoken;      // in a cluster: short names of sessions with new outputs
   std::set<std::string> progressed;  // inputs that other daemons' clients may wait for
   ReceiptBlocks receipts;
@@ -60,7 +60,7 @@ struct BatchTotals {
 // PostgresTest.ManyTurnsCostAFewRoundTripsAndStatements.
 class CommitGroup {
  public:
-  CommitGroup(Connection& connection, Now now, BatchTotals& totals);
+  CommitGroup(Connection& connection, Now now, BatchTotals& totals, PartitionGate& gate);
   ~CommitGroup();
   CommitGroup(const CommitGroup&) = delete;
   CommitGroup& operator=(const CommitGroup&) = delete;
@@ -79,6 +79,7 @@ class CommitGroup {
   Connection& connection_;
   const Now now_;
   BatchTotals& totals_;
+  PartitionGate& gate_;
   std::vector<Candidate> candidates_;
   std::unordered_set<std::string_view, model::KeyedHash> sessions_;
   std::unordered_set<std::string_view, model::KeyedHash> claims_;

@@ -18,10 +18,26 @@ std::string month_of(model::Timestamp time) {
 
 Result<std::int64_t> Usage::used(const std::string& organisation_id, const std::string& counter,
                                  const std::string& month) const {
-  return read_number(
-      database_,
-      "SELECT amount FROM usage WHERE organisation_id = :o AND counter = :c AND month = :m",
-      organisation_id, counter, month);
+  const auto amount_in = [&](Database& database) {
+    return read_number(
+        database,
+        "SELECT amount FROM usage WHERE organisation_id = :o AND counter = :c AND month = :m",
+        organisation_id, counter, month);
+  };
+  auto sum = amount_in(*databases_.front());
+  if (!sum || databases_.size() == 1) return sum;
+  std::vector<Result<std::int64_t>> others;
+  for (std::size_t at = 1; at < databases_.size(); ++at)
+    others.push_back(amount_in(*databases_[at]));
+  last_.with([&](LastRead& all) {
+    Last& last = all[{organisation_id, counter}];
+    if (last.month != month) last = {month, std::vector<std::int64_t>(others.size(), 0)};
+    for (std::size_t at = 0; at < others.size(); ++at) {
+      if (others[at]) last.amounts[at] = *others[at];
+      *sum += last.amounts[at];
+    }
+  });
+  return sum;
 }
 
 void Usage::add(Writer& writer, const QuotaUse& use) {

@@ -1,11 +1,15 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "store/commit/committer.h"
 #include "store/model/clock.h"
 #include "store/model/result.h"
+#include "store/runtime/guarded.h"
 
 namespace conversed::store {
 
@@ -19,12 +23,16 @@ inline constexpr const char* accepted_injects_counter = "acceptedInjects";
 inline constexpr const char* model_tokens_counter = "modelTokens";  // as the models report them
 
 // An organisation's use of its plan, by month. The Committer counts in the transaction of the
-// counted change. Thread-safe; blocks on the disk. Errors: `unavailable`.
+// counted change, in the shard of that change. Thread-safe; blocks on the disk. Errors:
+// `unavailable`.
 class Usage {
  public:
-  // Must outlive it.
-  explicit Usage(Database& database) : database_(database) {}
+  // The databases of all shards, the first one first. They must outlive it.
+  explicit Usage(std::vector<Database*> databases) : databases_(std::move(databases)) {}
 
+  // The sum over the shards. A shard other than the first that can't be read counts with the amount
+  // that this process last read from it in that month: an absent server must not refuse the
+  // requests of all users. Kept by: ShardsTest.UsageIsTheSumEvenIfAShardIsAway.
   [[nodiscard]] model::Result<std::int64_t> used(const std::string& organisation_id,
                                                  const std::string& counter,
                                                  const std::string& month) const;
@@ -33,7 +41,15 @@ class Usage {
   static void add(Writer& writer, const QuotaUse& use);
 
  private:
-  Database& database_;
+  // What was last read of an organisation's counter.
+  struct Last {
+    std::string month;
+    std::vector<std::int64_t> amounts;  // by shard
+  };
+  using LastRead = std::map<std::pair<std::string, std::string>, Last>;
+
+  const std::vector<Database*> databases_;
+  mutable model::Guarded<LastRead> last_;  // empty with one shard
 };
 
 }  // namespace conversed::store

@@ -85,6 +85,7 @@ void Answers::cut(const AwaitedInput& input, std::function<void(Result<InputStat
   auto state = std::make_shared<InputState>();
   committer_.write(
       [state, input](Writer& writer) -> Result<void> {
+        if (auto here = writer.check_place(input.session.encode()); !here) return here;
         *state = read_state(writer.connection(), input, writer.timer_now());
         if (state->stage == Stage::at_rest || state->stage == Stage::failed) return {};
         if (state->cut_behind) return {};

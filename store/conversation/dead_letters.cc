@@ -8,6 +8,7 @@
 #include "store/model/trace.h"
 
 #include "store/cluster/notifications.h"
+#include "store/commit/row_numbers.h"
 #include "store/commit/row_writes.h"
 #include "store/conversation/due_sql.h"
 #include "store/model/names.h"
@@ -67,15 +68,16 @@ Result<DeadLetter> find_letter(Connection& connection, const std::string& projec
 }
 
 // Changes the state of a new dead letter. A state changes only once.
-Result<DeadLetter> settle(Connection& connection, const std::string& project_id,
-                          const std::string& id, DeadLetterState state) {
-  auto letter = find_letter(connection, project_id, id);
+Result<DeadLetter> settle(Writer& writer, const std::string& project_id, const std::string& id,
+                          DeadLetterState state) {
+  auto letter = find_letter(writer.connection(), project_id, id);
   if (!letter) return letter;
+  if (auto here = writer.check_place(letter->key.encode()); !here) return fail(here.error());
   if (letter->state != DeadLetterState::fresh) {
     return fail(Errc::conflict,
                 "the dead letter is " + std::string(to_string(letter->state)) + " already");
   }
-  connection.run("UPDATE dead_letters SET state = :s WHERE id = :i", to_string(state), id);
+  writer.connection().run("UPDATE dead_letters SET state = :s WHERE id = :i", to_string(state), id);
   return letter;
 }
 
@@ -254,7 +256,7 @@ Result<std::optional<DeadLetter>> DeadLetters::of(const std::string& id) const {
 
 Result<void> DeadLetters::discard(Writer& writer, const std::string& project_id,
                                   const std::string& id, const std::string& by) {
-  auto letter = settle(writer.connection(), project_id, id, DeadLetterState::discarded);
+  auto letter = settle(writer, project_id, id, DeadLetterState::discarded);
   if (!letter) return fail(letter.error());
   note_in_receipt(writer, *letter, "discarded", by);
   return {};
@@ -271,6 +273,7 @@ Result<void> DeadLetters::replay_output(Writer& writer, const std::string& proje
   Connection& connection = writer.connection();
   auto letter = find_letter(connection, project_id, id);
   if (!letter) return fail(letter.error());
+  if (auto here = writer.check_place(letter->key.encode()); !here) return here;
   if (!letter->output_seq) {
     return fail(Errc::invalid_argument, "an event is replayed through the log");
   }
@@ -284,7 +287,7 @@ Result<void> DeadLetters::replay_output(Writer& writer, const std::string& proje
                                     *session, *letter->output_seq)
                               : std::nullopt;
   if (!output) return fail(Errc::not_found, "the output is no longer kept");
-  if (auto settled = settle(connection, project_id, id, DeadLetterState::replayed); !settled) {
+  if (auto settled = settle(writer, project_id, id, DeadLetterState::replayed); !settled) {
     return fail(settled.error());
   }
   insert_delivery(connection, *session, letter->key.endpoint_id, *letter->output_seq, *output,
@@ -324,14 +327,26 @@ Result<std::string> DeadLetters::newest_new() const {
   });
 }
 
-// Numbers ascend with time, so the oldest rows have the lowest numbers. Reads `limit` rows only: no
-// index has the time.
+// The numbers of one shard ascend with time, so its oldest rows have its lowest numbers. Reads
+// `limit` rows of each shard only: no index has the time.
 Result<std::int64_t> DeadLetters::prune(model::Timestamp before, std::size_t limit) {
-  return write_counted(committer_,
-                       "DELETE FROM dead_letters WHERE id IN (SELECT id FROM"
-                       " (SELECT id, created_at FROM dead_letters ORDER BY n LIMIT :l) AS oldest"
-                       " WHERE created_at < :b)",
-                       limit, before);
+  return committer_.write_and_wait([&](Writer& writer) {
+    Connection& connection = writer.connection();
+    std::int64_t most = 0;
+    std::optional<std::int64_t> first = 0;
+    while ((first = connection.value<std::int64_t>("SELECT MIN(n) FROM dead_letters WHERE n > :n",
+                                                   *first))) {
+      const auto last = last_number(*first);
+      const auto removed = connection.run_counted(
+          "DELETE FROM dead_letters WHERE id IN (SELECT id FROM (SELECT id, created_at"
+          " FROM dead_letters WHERE n >= :f AND n <= :z ORDER BY n LIMIT :l) AS oldest"
+          " WHERE created_at < :b)",
+          *first, last, limit, before);
+      most = std::max(most, removed);
+      first = last;
+    }
+    return most;
+  });
 }
 
 }  // namespace conversed::store

@@ -119,8 +119,9 @@ class DeadLetters : Rows {
                                                    const std::string& by = {});
 
   // Makes an undelivered output pending again. `conflict` unless the dead letter is new and its
-  // Endpoint exists, `invalid_argument` if it is an event. `committed` is called as by
-  // Writer::on_commit.
+  // Endpoint exists, `invalid_argument` if it is an event. Only the first shard knows deleted
+  // Endpoints. In another one the output becomes a delivery, and then a dead letter again.
+  // `committed` is called as by Writer::on_commit.
   [[nodiscard]] model::Result<void> replay_output(const std::string& project_id,
                                                   const std::string& id,
                                                   const std::function<void()>& committed = {},
@@ -140,8 +141,8 @@ class DeadLetters : Rows {
   // as it was.
   [[nodiscard]] model::Result<std::string> newest_new() const;
 
-  // Deletes up to `limit` dead letters that are older than `before`, oldest first, in any state.
-  // Returns their number.
+  // Deletes up to `limit` dead letters that are older than `before`, oldest first, in any state: as
+  // many of each shard that has numbered some of the rows. Returns the highest of these numbers.
   [[nodiscard]] model::Result<std::int64_t> prune(model::Timestamp before, std::size_t limit);
 };
 

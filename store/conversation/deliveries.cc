@@ -99,8 +99,8 @@ class PageOfDeliveries {
   // The Endpoints with pending outputs, by id.
   std::vector<std::string> endpoints_from(const std::string& id) {
     if (filter_.endpoint_id) return {*filter_.endpoint_id};
-    return connection_.values<std::string>(sql_of_endpoints_with_deliveries, filter_.project_id,
-                                           id);
+    return connection_.values<std::string>(sql_of_endpoints_with_deliveries,
+                                           nlohmann::json(filter_.endpoints), id);
   }
 
   [[nodiscard]] Place first_place(const std::string& endpoint) const {
@@ -439,6 +439,7 @@ Result<Deliveries::Sessions> Deliveries::sessions(const Filter& filter) const {
 }
 
 Result<void> Deliveries::retry(Writer& writer, const PendingDelivery& delivery) {
+  if (auto here = writer.check_place(delivery.key.encode()); !here) return here;
   return retry_now(writer, find(writer.connection(), delivery));
 }
 
@@ -448,6 +449,7 @@ Result<void> Deliveries::retry(const PendingDelivery& delivery) {
 
 Result<void> Deliveries::drop(Writer& writer, const PendingDelivery& delivery,
                               const std::string& by) {
+  if (auto here = writer.check_place(delivery.key.encode()); !here) return here;
   return drop_now(writer, find(writer.connection(), delivery), delivery.output_id, by);
 }
 

@@ -60,6 +60,9 @@ class Deliveries : Rows {
   };
   struct Filter {
     std::string project_id;
+    // The ids of all Endpoints of the project. `list` needs them, unless `endpoint_id` or `session`
+    // is set: the shard does not know the project's Endpoints.
+    std::vector<std::string> endpoints{};
     std::optional<std::string> endpoint_id{};    // of the project
     std::optional<model::SessionKey> session{};  // of the project
     std::optional<DeliveryState> state{};

@@ -61,9 +61,10 @@ inline constexpr std::string_view sql_of_sessions_with_deliveries =
     "SELECT s.id, s.key FROM sessions s WHERE s.project_id = :p AND s.id >= :s AND s.id <= :u"
     " AND EXISTS (SELECT 1 FROM deliveries d WHERE d.session = s.id) ORDER BY s.id LIMIT :l";
 
+// Those of the listed Endpoints that have pending outputs.
 inline constexpr std::string_view sql_of_endpoints_with_deliveries =
-    "SELECT e.id FROM endpoints e WHERE e.project_id = :p AND e.id >= :a"
-    " AND EXISTS (SELECT 1 FROM deliveries d WHERE d.endpoint_id = e.id) ORDER BY e.id";
+    "SELECT e.value FROM json_each(:p) e WHERE e.value >= :a"
+    " AND EXISTS (SELECT 1 FROM deliveries d WHERE d.endpoint_id = e.value) ORDER BY e.value";
 
 // Where an event waits. CROSS JOIN as above.
 inline constexpr std::string_view sql_of_inbox_event =

@@ -5,6 +5,7 @@
 #include <system_error>
 #include <utility>
 
+#include "store/commit/row_numbers.h"
 #include "store/commit/row_writes.h"
 #include "store/conversation/due_sql.h"
 #include "store/model/ids.h"
@@ -168,7 +169,8 @@ Result<std::int64_t> Outbox::pending() const {
 void Outbox::begin_delivery(const model::SessionKey& key, const Output& output,
                             Committer::WriteDone done) {
   committer_.write(
-      [key = key.encode(), id = output.id, seq = output.seq](Writer& writer) {
+      [key = key.encode(), id = output.id, seq = output.seq](Writer& writer) -> Result<void> {
+        if (auto here = writer.check_place(key); !here) return here;
         return change_one(writer.connection(), "the output was withdrawn",
                           "UPDATE deliveries SET withdrawable = 0 WHERE seq = :q"
                           " AND output_id = :o"
@@ -226,6 +228,7 @@ void Outbox::give_up(const model::SessionKey& key, const Output& output, const s
                failed_now, mark = std::move(row)](Writer& writer) -> Result<void> {
     Connection& connection = writer.connection();
     const auto encoded = key.encode();
+    if (auto here = writer.check_place(encoded); !here) return here;
     const auto pending = connection.row<std::string, std::string, int>(
         "SELECT o.input_id, o.trace_id, d.attempts FROM outputs o JOIN deliveries d"
         " ON d.session = o.session AND d.seq = o.seq"
@@ -248,12 +251,14 @@ void Outbox::give_up(const model::SessionKey& key, const Output& output, const s
   committer_.write(std::move(work), std::move(done), Committer::Patience::none);
 }
 
-// Rows are in the order of time, unless a clock was set back. A page without an old row is the end.
+// The rows that one shard has numbered are in the order of time, unless a clock was set back. After
+// a page without an old row come the rows of the next shard; most stores have none.
 Result<Outbox::Pruned> Outbox::prune(model::Timestamp before, std::int64_t after_row,
                                      std::size_t limit) {
   struct Looked {
     std::int64_t last = 0;
     bool found = false;
+    bool has_more = false;  // behind the rows of the shard that numbered the last one
   };
   // Many outputs may wait for a dead webhook. A reader's connection passes over them, so the writer
   // loses no time.
@@ -265,10 +270,14 @@ Result<Outbox::Pruned> Outbox::prune(model::Timestamp before, std::int64_t after
           page.found = page.found || created < before;
         },
         "SELECT id, created_at FROM outputs WHERE id > :a ORDER BY id LIMIT :l", after_row, limit);
+    if (page.found || page.last == 0) return page;
+    page.last = last_number(page.last);
+    page.has_more = connection.exists("SELECT 1 FROM outputs WHERE id > :l LIMIT 1", page.last);
     return page;
   });
   if (!looked) return fail(looked.error());
-  if (!looked->found) return Pruned{};
+  if (!looked->found && !looked->has_more) return Pruned{};
+  if (!looked->found) return Pruned{.removed = 0, .last_row = looked->last};
   return committer_.write_and_wait([&](Writer& writer) -> Result<Pruned> {
     Pruned pruned{.removed = 0, .last_row = looked->last};
     pruned.removed = writer.connection().run_counted(

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "store/commit/row_numbers.h"
 #include "store/commit/row_writes.h"
 #include "store/sql/read.h"
 
@@ -46,6 +47,15 @@ Result<Schedule> find_schedule(Connection& connection, const std::string& projec
   return std::move(row->schedule);
 }
 
+// The same, to change it.
+Result<Schedule> find_schedule(Writer& writer, const std::string& project_id,
+                               const std::string& id) {
+  auto found = find_schedule(writer.connection(), project_id, id);
+  if (!found) return found;
+  if (auto here = writer.check_place(found->session.encode()); !here) return fail(here.error());
+  return found;
+}
+
 std::optional<std::string> cron_of(const std::string& cron) {
   return cron.empty() ? std::nullopt : std::optional(cron);
 }
@@ -60,6 +70,9 @@ nlohmann::json message_of(const Schedule& schedule) {
 Result<std::optional<KeptAnswer>> Schedules::create(const Schedule& schedule,
                                                     const std::optional<KeyedAnswer>& keyed) {
   return committer_.write_and_wait([&](Writer& writer) -> Result<std::optional<KeptAnswer>> {
+    if (auto here = writer.check_place(schedule.session.encode()); !here) {
+      return fail(here.error());
+    }
     std::optional<KeptAnswer> kept;
     if (keyed) {
       auto found = find_keyed_answer(writer, keyed->key);
@@ -71,14 +84,15 @@ Result<std::optional<KeptAnswer>> Schedules::create(const Schedule& schedule,
                                    schedule.session.endpoint_id)) {
       return fail(Errc::not_found, "there is no such Endpoint");
     }
-    writer.connection().run(
+    static const auto sql =
         "INSERT INTO schedules (id, n, project_id, endpoint_id, key, message, cron, timezone,"
-        " claim, run, due_at, fired, created_at, created_by) VALUES (:i,"
-        " (SELECT COALESCE(MAX(n), 0) + 1 FROM schedules), :p, :e, :k, :m, :c, :z,"
-        " :l, :r, :d, :f, :t, :b)",
-        schedule.id, schedule.session.project_id, schedule.session.endpoint_id, schedule.session,
-        message_of(schedule), cron_of(schedule.cron), schedule.timezone, schedule.claim(),
-        schedule.run, schedule.due_at, schedule.fired, schedule.created_at, schedule.created_by);
+        " claim, run, due_at, fired, created_at, created_by) VALUES (:i, " +
+        sql_of_next_number("schedules") + ", :p, :e, :k, :m, :c, :z, :l, :r, :d, :f, :t, :b)";
+    writer.connection().run(sql, schedule.id, schedule.session.project_id,
+                            schedule.session.endpoint_id, schedule.session, message_of(schedule),
+                            cron_of(schedule.cron), schedule.timezone, schedule.claim(),
+                            schedule.run, schedule.due_at, schedule.fired, schedule.created_at,
+                            schedule.created_by);
     if (keyed) keep_keyed_answer(writer, *keyed);
     return kept;
   });
@@ -133,16 +147,18 @@ Result<void> Schedules::bring_forward(const std::vector<Sooner>& schedules) {
 }
 
 Result<void> Schedules::cancel(const std::string& project_id, const std::string& id) {
-  return committer_.write_and_wait([&](Writer& writer) {
-    return change_one(writer.connection(), "there is no such schedule",
-                      "DELETE FROM schedules WHERE id = :i AND project_id = :p", id, project_id);
+  return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    const auto found = find_schedule(writer, project_id, id);
+    if (!found) return fail(found.error());
+    writer.connection().run("DELETE FROM schedules WHERE id = :i", id);
+    return {};
   });
 }
 
 Result<Schedule> Schedules::reschedule(const std::string& project_id, const std::string& id,
                                        const When& when) {
   return committer_.write_and_wait([&](Writer& writer) -> Result<Schedule> {
-    auto moved = find_schedule(writer.connection(), project_id, id);
+    auto moved = find_schedule(writer, project_id, id);
     if (!moved) return moved;
     ++moved->run;
     moved->cron = when.cron;

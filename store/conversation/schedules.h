@@ -23,7 +23,10 @@ class Schedules : Rows {
   using Rows::Rows;
 
   // Stores a schedule. If the key has a kept answer, returns that and changes nothing. `conflict`
-  // if the key was used with another body, `not_found` if the Endpoint was deleted.
+  // if the key was used with another body, `not_found` if the Endpoint was deleted. Only the first
+  // shard knows deleted Endpoints. Callers for another shard ask Assets before, and a schedule that
+  // comes during the deletion may stay (store/assets/removal.h). A key that was used in one shard
+  // is unknown in another.
   [[nodiscard]] model::Result<std::optional<KeptAnswer>> create(
       const model::Schedule& schedule, const std::optional<KeyedAnswer>& keyed);
 

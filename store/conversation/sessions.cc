@@ -13,8 +13,8 @@
 #include "store/conversation/receipts.h"
 #include "store/conversation/session_row.h"
 #include "store/model/ids.h"
-#include "store/model/key_range.h"
 #include "store/model/receipt_text.h"
+#include "store/model/session_keys.h"
 #include "store/sql/read.h"
 
 namespace conversed::store {
@@ -344,6 +344,7 @@ Result<std::vector<Sessions::Inbox>> Sessions::inboxes(Which which, std::int64_t
 
 Result<void> Sessions::reset(const model::SessionKey& key, const ResetDone& committed) {
   return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    if (auto here = writer.check_place(key.encode()); !here) return here;
     Connection& connection = writer.connection();
     Loaded loaded;
     const auto before = load_session(connection, key, &loaded);
@@ -380,48 +381,60 @@ Result<void> Sessions::reset(const model::SessionKey& key, const ResetDone& comm
 Result<Sessions::Pruned> Sessions::prune(model::Timestamp before, const Finished& finished,
                                          model::Timestamp receipts_before, std::int64_t after_row,
                                          std::size_t limit) {
+  struct Old {
+    std::int64_t row = 0;
+    std::string key;
+  };
   struct Looked {
     std::optional<std::int64_t> last;
-    std::vector<std::int64_t> old;  // rows
+    std::vector<Old> old;
   };
   const auto first_receipt = model::id_prefix(receipts_before);
   // Most pages have no old session, and need no write.
   auto looked = read_together(database_, [&](Connection& connection) -> Result<Looked> {
     Looked page;
     connection.rows(
-        [&](std::int64_t id, model::Timestamp active, std::int64_t epoch, std::int32_t partition,
-            std::int64_t offset, const std::string& last_receipt) {
+        [&](std::int64_t id, std::string key, model::Timestamp active, std::int64_t epoch,
+            std::int32_t partition, std::int64_t offset, const std::string& last_receipt) {
           page.last = id;
           if (active >= before || last_receipt >= first_receipt) return;
           if (finished({.epoch = epoch, .partition = partition, .offset = offset})) {
-            page.old.push_back(id);
+            page.old.push_back({id, std::move(key)});
           }
         },
-        "SELECT id, last_activity_at, position_epoch, position_partition, position_offset,"
+        "SELECT id, key, last_activity_at, position_epoch, position_partition, position_offset,"
         " last_receipt FROM sessions WHERE id > :a ORDER BY id LIMIT :l",
         after_row, limit);
     // An old receipt that links to a younger one stays.
     std::erase_if(page.old,
-                  [&](std::int64_t session) { return !chain_of(connection, session, 1).empty(); });
+                  [&](const Old& old) { return !chain_of(connection, old.row, 1).empty(); });
     return page;
   });
   if (!looked) return fail(looked.error());
   Pruned pruned{0, looked->last};
   if (looked->old.empty()) return pruned;
   return committer_.write_and_wait([&](Writer& writer) -> Result<Pruned> {
+    auto rows = nlohmann::json::array();
+    for (const auto& old : looked->old) {
+      if (writer.check_place(old.key)) rows.push_back(old.row);
+    }
     pruned.removed = writer.connection().run_counted(
         "DELETE FROM sessions WHERE id IN (SELECT CAST(value AS BIGINT) FROM json_each(:i))"
         " AND last_activity_at < :b AND execution IS NULL AND inbox_size = 0"
         " AND NOT EXISTS (SELECT 1 FROM outputs o WHERE o.session = sessions.id)"
         " AND NOT EXISTS (SELECT 1 FROM pending_calls c WHERE c.session = sessions.id)"
         " AND NOT EXISTS (SELECT 1 FROM follow_ups f WHERE f.session = sessions.id)",
-        nlohmann::json(looked->old).dump(), before);
+        rows.dump(), before);
     return pruned;
   });
 }
 
 Result<std::int64_t> Sessions::in_inboxes() const {
   return read_count(database_, most_counted, sql_of_inbox_events);
+}
+
+Result<std::int64_t> Sessions::count() const {
+  return read_count(database_, most_counted, "SELECT id FROM sessions");
 }
 
 Result<std::vector<model::Position>> Sessions::highest_positions() const {

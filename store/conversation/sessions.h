@@ -158,6 +158,8 @@ class Sessions : Rows {
 
   // The number of events in inboxes, at most `most_counted`.
   [[nodiscard]] model::Result<std::int64_t> in_inboxes() const;
+  // The number of sessions, at most `most_counted`.
+  [[nodiscard]] model::Result<std::int64_t> count() const;
 
   // The highest offset of each epoch and partition whose effects are in the store.
   [[nodiscard]] model::Result<std::vector<model::Position>> highest_positions() const;

@@ -135,6 +135,16 @@ Result<Found> find(Connection& connection, const std::string& id) {
   return fail(Errc::not_found, "there is no such timer; it may have fallen due");
 }
 
+// The same, to change it.
+Result<Found> find(Writer& writer, const std::string& id) {
+  auto found = find(writer.connection(), id);
+  if (!found) return fail(found.error());
+  if (auto here = writer.check_place(found->row.session.encode()); !here) {
+    return fail(here.error());
+  }
+  return *std::move(found);
+}
+
 // Whether a follow-up that is due at `due`, by the clock of timers, comes before it expires.
 Result<void> check_expiry(Connection& connection, const std::string& id, model::Timestamp due) {
   const auto value =
@@ -290,7 +300,7 @@ Result<Timers::Row> Timers::get(const std::string& id) const {
 
 Result<void> Timers::cancel(const std::string& id) {
   return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
-    auto found = find(writer.connection(), id);
+    auto found = find(writer, id);
     if (!found) return fail(found.error());
     if (found->row.kind == Kind::sleep) {
       return fail(Errc::conflict,
@@ -305,7 +315,7 @@ Result<void> Timers::cancel(const std::string& id) {
 Result<Timers::Row> Timers::reschedule(const std::string& id, model::Timestamp due_at) {
   return committer_.write_and_wait([&](Writer& writer) -> Result<Timers::Row> {
     Connection& connection = writer.connection();
-    auto found = find(connection, id);
+    auto found = find(writer, id);
     if (!found) return fail(found.error());
     Timers::Row moved = std::move(found->row);
     if (moved.kind == Kind::schedule) {

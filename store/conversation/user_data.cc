@@ -13,6 +13,7 @@
 #include "store/conversation/receipts.h"
 #include "store/conversation/receipts_sql.h"
 #include "store/conversation/rows_of_keys_sql.h"
+#include "store/idempotency/append_keys.h"
 #include "store/model/json.h"
 #include "store/sql/read.h"
 
@@ -318,12 +319,12 @@ Result<UserData::Erased> UserData::erase(const UserOfProject& user, const EraseH
     }
   }
   Erased erased;
-  const auto range = keys_of(user);
-  if (auto gone = erase_causes(range, erased); !gone) return fail(gone.error());
+  const Keys keys{keys_of(user), !hooks.lives_elsewhere};
+  if (auto gone = erase_causes(keys, erased); !gone) return fail(gone.error());
   for (const auto& session : *sessions) {
     if (auto gone = erase_session(session, hooks, erased); !gone) return fail(gone.error());
   }
-  if (auto gone = erase_rest(user, range, hooks, erased); !gone) return fail(gone.error());
+  if (auto gone = erase_rest(user, keys, hooks, erased); !gone) return fail(gone.error());
   if (auto emptied = empty_write_ahead_log(); !emptied) return fail(emptied.error());
   return erased;
 }
@@ -331,22 +332,24 @@ Result<UserData::Erased> UserData::erase(const UserOfProject& user, const EraseH
 // Deletes what could still begin a new session of the user while the sessions are erased. An event
 // of a deleted schedule or dead letter, even one that is in the log, finds no claim and has no
 // effects.
-Result<void> UserData::erase_causes(const model::KeyRange& range, Erased& erased) {
-  if (auto gone = erase_keyed(range,
+Result<void> UserData::erase_causes(const Keys& keys, Erased& erased) {
+  if (auto gone = erase_keyed(keys,
                               "DELETE FROM schedules WHERE id IN (SELECT id FROM schedules"
                               " WHERE key >= :f AND key < :t LIMIT :l)",
                               erased.pending);
       !gone) {
     return gone;
   }
-  return erase_keyed(range, sql_to_delete_dead_letters, erased.dead_letters);
+  return erase_keyed(keys, sql_to_delete_dead_letters, erased.dead_letters);
 }
 
 // Deletes rows by their session keys, in batches. `sql` has the range and the batch's limit.
-Result<void> UserData::erase_keyed(const model::KeyRange& range, std::string_view sql,
-                                   std::int64_t& count) {
+Result<void> UserData::erase_keyed(const Keys& keys, std::string_view sql, std::int64_t& count) {
   for (std::int64_t removed = rows_a_batch; removed == rows_a_batch;) {
-    auto written = write_counted(committer_, sql, range.from, range.to, rows_a_batch);
+    auto written = committer_.write_and_wait([&](Writer& writer) -> Result<std::int64_t> {
+      if (auto here = keys.check(writer); !here) return fail(here.error());
+      return writer.connection().run_counted(sql, keys.range.from, keys.range.to, rows_a_batch);
+    });
     if (!written) return fail(written.error());
     removed = *written;
     count += removed;
@@ -355,18 +358,19 @@ Result<void> UserData::erase_keyed(const model::KeyRange& range, std::string_vie
 }
 
 // From the oldest on: an erasure that was interrupted finds the rest along the chain.
-Result<void> UserData::erase_receipts(std::int64_t session, Erased& erased) {
+Result<void> UserData::erase_receipts(const SessionRow& session, Erased& erased) {
   auto chain =
-      read(database_, [&](Connection& connection) { return chain_of(connection, session); });
+      read(database_, [&](Connection& connection) { return chain_of(connection, session.id); });
   if (!chain) return fail(chain.error());
   while (!chain->empty()) {
     std::size_t events = 0;
     std::int64_t found = 0;  // the retention may have removed the last one
     auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
       found = 0;
+      if (auto here = writer.check_place(session.key); !here) return here;
       for (events = 0; events < receipts_a_batch && events < chain->size(); ++events) {
         const auto& id = (*chain)[chain->size() - 1 - events];
-        if (remove_receipt(writer.connection(), id, session)) ++found;
+        if (remove_receipt(writer.connection(), id, session.id)) ++found;
       }
       return {};
     });
@@ -381,9 +385,10 @@ Result<void> UserData::erase_receipts(std::int64_t session, Erased& erased) {
 // Turn that began before is a conflict: its batch is built again on a new session.
 Result<void> UserData::erase_session(const SessionRow& row, const EraseHooks& hooks,
                                      Erased& erased) {
-  if (auto gone = erase_receipts(row.id, erased); !gone) return gone;
+  if (auto gone = erase_receipts(row, erased); !gone) return gone;
   for (std::int64_t removed = rows_a_batch; removed == rows_a_batch;) {
     auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+      if (auto here = writer.check_place(row.key); !here) return here;
       Connection& connection = writer.connection();
       connection.run("DELETE FROM deliveries WHERE session = :s", row.id);
       removed = connection.run_counted(
@@ -397,6 +402,7 @@ Result<void> UserData::erase_session(const SessionRow& row, const EraseHooks& ho
   const auto key = model::SessionKey::decode(row.key);
   std::int64_t pending = 0;
   const auto work = [&](Writer& writer) -> Result<void> {
+    if (auto here = writer.check_place(row.key); !here) return here;
     Connection& connection = writer.connection();
     const auto version =
         connection.value<std::int64_t>("SELECT version FROM sessions WHERE id = :i", row.id);
@@ -420,10 +426,10 @@ Result<void> UserData::erase_session(const SessionRow& row, const EraseHooks& ho
 
 // First the keys: a repeat that comes afterwards is new, and an earlier repeat still finds its
 // answer. Outputs that were given up meanwhile are dead letters.
-Result<void> UserData::erase_rest(const UserOfProject& user, const model::KeyRange& range,
+Result<void> UserData::erase_rest(const UserOfProject& user, const Keys& keys,
                                   const EraseHooks& hooks, Erased& erased) {
   if (hooks.forget_keys) {
-    if (auto forgotten = hooks.forget_keys(range); !forgotten) return forgotten;
+    if (auto forgotten = hooks.forget_keys(keys.range); !forgotten) return forgotten;
   }
   std::int64_t not_reported = 0;
   const std::array<std::pair<std::string_view, std::int64_t&>, 4> deletions{
@@ -432,10 +438,11 @@ Result<void> UserData::erase_rest(const UserOfProject& user, const model::KeyRan
        {sql_to_delete_dead_letters, erased.dead_letters},
        {sql_to_delete_answers, erased.answers}}};
   for (const auto& [sql, count] : deletions) {
-    if (auto gone = erase_keyed(range, sql, count); !gone) return gone;
+    if (auto gone = erase_keyed(keys, sql, count); !gone) return gone;
   }
   std::int64_t profiles = 0;
   auto written = committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    if (auto here = keys.check(writer); !here) return here;
     // The audit trail keeps the reads and erasures, without the user's name.
     writer.connection().run(
         "UPDATE audit SET subject_user = '', subject_session = '' WHERE subject_user = :u"

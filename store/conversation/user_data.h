@@ -11,8 +11,8 @@
 
 #include "store/commit/committer.h"
 #include "store/model/event.h"
-#include "store/model/key_range.h"
 #include "store/model/result.h"
+#include "store/model/session_keys.h"
 
 namespace conversed::store {
 
@@ -73,6 +73,8 @@ class UserData : Rows {
     // Frees the Idempotency-Keys of these sessions in the log, if the log keeps keys. Called before
     // their answers are deleted: else a repeated key would wait for an answer that never comes.
     std::function<model::Result<void>(const model::KeyRange& sessions)> forget_keys{};
+    // The user's sessions are in another shard. This one, the first, has other data of the user.
+    bool lives_elsewhere = false;
   };
   // One erasure at a time holds this lock, since an erasure loads the disk. The thread that gets
   // the lock releases it. `conflict` while another erasure holds it.
@@ -83,19 +85,30 @@ class UserData : Rows {
   // user. After an error, call it again: it goes on. Errors: `conflict` if an event of the user is
   // in hand (no change was made), or came meanwhile; `unavailable`, also if all data is removed but
   // the write-ahead log could not be emptied.
+  //
+  // With several shards: all sessions of a user are in one shard. Call it there. If that is not the
+  // first shard, its `forget_keys` has to call it there, too, with `lives_elsewhere`: the first one
+  // has the Idempotency-Keys of appends and the audit trail.
   [[nodiscard]] model::Result<Erased> erase(const UserOfProject& user, const EraseHooks& hooks);
 
  private:
   struct SessionRow;
   [[nodiscard]] model::Result<std::vector<SessionRow>> sessions_of(const UserOfProject& user) const;
-  [[nodiscard]] model::Result<void> erase_receipts(std::int64_t session, Erased& erased);
+  [[nodiscard]] model::Result<void> erase_receipts(const SessionRow& session, Erased& erased);
   [[nodiscard]] model::Result<void> erase_session(const SessionRow& row, const EraseHooks& hooks,
                                                   Erased& erased);
-  [[nodiscard]] model::Result<void> erase_causes(const model::KeyRange& range, Erased& erased);
-  [[nodiscard]] model::Result<void> erase_keyed(const model::KeyRange& range, std::string_view sql,
+  // The user's keys, and whether they have to be of this shard.
+  struct Keys {
+    model::KeyRange range;
+    bool of_this_shard = true;
+    [[nodiscard]] model::Result<void> check(const Writer& writer) const {
+      return of_this_shard ? writer.check_place(range.from) : model::Result<void>();
+    }
+  };
+  [[nodiscard]] model::Result<void> erase_causes(const Keys& keys, Erased& erased);
+  [[nodiscard]] model::Result<void> erase_keyed(const Keys& keys, std::string_view sql,
                                                 std::int64_t& count);
-  [[nodiscard]] model::Result<void> erase_rest(const UserOfProject& user,
-                                               const model::KeyRange& range,
+  [[nodiscard]] model::Result<void> erase_rest(const UserOfProject& user, const Keys& keys,
                                                const EraseHooks& hooks, Erased& erased);
   [[nodiscard]] model::Result<void> empty_write_ahead_log();
 

@@ -25,6 +25,14 @@ FollowUpSwitch switch_of(Connection& connection, const std::string& project_id) 
   return *active != 0 ? FollowUpSwitch::on : FollowUpSwitch::off;
 }
 
+// Deletes the journey's follow-ups of the project's sessions. Returns their number.
+std::int64_t withdraw_follow_ups(Connection& connection, const std::string& project_id) {
+  return connection.run_counted(
+      "DELETE FROM follow_ups WHERE of_journey = 1"
+      " AND session IN (SELECT id FROM sessions WHERE project_id = :p)",
+      project_id);
+}
+
 }  // namespace
 
 Result<std::string> Proactive::tenant_secret(const std::string& tenant_id) const {
@@ -97,10 +105,20 @@ Result<std::int64_t> Proactive::switch_off(Writer& writer, const std::string& pr
     return fail(Errc::conflict, "proactive follow-up is being set up; cancel that job instead");
   }
   connection.run("UPDATE journeys SET active = 0 WHERE project_id = :p", project_id);
-  return connection.run_counted(
-      "DELETE FROM follow_ups WHERE of_journey = 1"
-      " AND session IN (SELECT id FROM sessions WHERE project_id = :p)",
-      project_id);
+  return withdraw_follow_ups(connection, project_id);
+}
+
+std::int64_t Proactive::withdraw_elsewhere(const std::string& project_id) {
+  std::int64_t withdrawn = 0;
+  for (std::size_t at = 1; at < shards_.size(); ++at) {
+    withdrawn += shards_[at]
+                     ->committer()
+                     .write_and_wait([&](Writer& writer) {
+                       return withdraw_follow_ups(writer.connection(), project_id);
+                     })
+                     .value_or(0);
+  }
+  return withdrawn;
 }
 
 Result<void> Proactive::switch_on(Writer& writer, const std::string& project_id) {

@@ -6,6 +6,7 @@
 
 #include "store/commit/committer.h"
 #include "store/model/result.h"
+#include "store/shards/shard.h"
 
 namespace conversed::store {
 
@@ -33,7 +34,8 @@ enum class FollowUpSwitch : std::uint8_t {
 class Proactive {
  public:
   // Both must outlive it.
-  Proactive(Database& database, const Sealer& sealer) : database_(database), sealer_(sealer) {}
+  Proactive(const Shards& shards, const Sealer& sealer)
+      : shards_(shards), database_(shards.front()->database()), sealer_(sealer) {}
 
   // The secret in clear, only for the request that announces the tenant. Error: `not_found`.
   [[nodiscard]] model::Result<std::string> tenant_secret(const std::string& tenant_id) const;
@@ -62,12 +64,17 @@ class Proactive {
   static void activate(Writer& writer, const std::string& journey_id);
 
   [[nodiscard]] model::Result<FollowUpSwitch> follow_up_switch(const std::string& project_id) const;
-  // Makes the journey inactive and deletes its waiting follow-ups in the same transaction.
+  // Makes the journey inactive and deletes its waiting follow-ups in the first shard.
   // Follow-ups of Nodes, tenant, journey and Flow stay. If a Turn that began before adds a
   // follow-up, it is dropped when it is due. Returns the number of deleted follow-ups; 0 in a
   // project that is not set up. `conflict` while a set-up runs, which would switch it on.
   [[nodiscard]] static model::Result<std::int64_t> switch_off(Writer& writer,
                                                               const std::string& project_id);
+  // After switch_off: deletes the journey's waiting follow-ups in the other shards. Returns their
+  // number. A repeated call does no harm. A shard that can't be written keeps its follow-ups. They
+  // are dropped when they are due, unless the journey is on again. Blocks.
+  // Kept by: ShardsTest.FollowUpsOfAJourneyAreWithdrawnInAllShards.
+  [[nodiscard]] std::int64_t withdraw_elsewhere(const std::string& project_id);
   // Makes the journey active: it follows up each user after the user's next message. `conflict`
   // unless the project is set up.
   [[nodiscard]] static model::Result<void> switch_on(Writer& writer, const std::string& project_id);
@@ -90,7 +97,8 @@ class Proactive {
   static void remove_generated_flow(Writer& writer, const std::string& flow_id);
 
  private:
-  Database& database_;
+  const Shards& shards_;
+  Database& database_;  // the first shard's
   const Sealer& sealer_;
 };
 

@@ -126,10 +126,13 @@ Result<KeyRotation::Report> KeyRotation::reseal_all() {
   }
   settled_ = true;
   // Each start compares its keys with this row.
-  auto noted = committer_.write_and_wait([&](Writer& writer) {
-    writer.connection().run("UPDATE meta SET value = :v WHERE name = 'key'", sealer_.fingerprint());
-  });
-  if (!noted) return fail(noted.error());
+  for (const auto& shard : shards_) {
+    auto noted = shard->committer().write_and_wait([&](Writer& writer) {
+      writer.connection().run("UPDATE meta SET value = :v WHERE name = 'key'",
+                              sealer_.fingerprint());
+    });
+    if (!noted) return fail(noted.error());
+  }
   if (unreadable > 0) {
     return fail(Errc::internal, std::to_string(unreadable) +
                                     " sealed values can't be opened, so the old keys are kept; "

@@ -6,6 +6,7 @@
 
 #include "store/commit/committer.h"
 #include "store/model/result.h"
+#include "store/shards/shard.h"
 
 namespace conversed::store {
 
@@ -13,17 +14,20 @@ class Sealer;
 
 // Changes the key that seals the store's secrets while the daemon works. It adds a new key to the
 // key file, seals every value anew in batches of bounded size, and then moves the old keys to a
-// file beside it. After a crash in between, the file holds both keys and `resume` goes on.
-// Thread-safe; blocks on the disk.
+// file beside it. After a crash in between, the file holds both keys and `resume` goes on. Each
+// shard knows the key, so all have to be there at the end. Thread-safe; blocks on the disk.
 //
 // Values are sealed only on the Committer's thread, so no value with the old key can appear behind
 // a rotation that has passed its row. Kept by: KeyRotationTest.AllValuesAreSealedByTheNewKeyAlone,
 // KeyRotationTest.RotationThatWasCutShortGoesOn.
 class KeyRotation {
  public:
-  // All must outlive it.
-  KeyRotation(Database& database, Committer& committer, Sealer& sealer)
-      : database_(database), committer_(committer), sealer_(sealer) {}
+  // Both must outlive it.
+  KeyRotation(const Shards& shards, Sealer& sealer)
+      : shards_(shards),
+        database_(shards.front()->database()),
+        committer_(shards.front()->committer()),
+        sealer_(sealer) {}
 
   struct Report {
     std::uint32_t key = 0;      // the id of the key that seals now
@@ -59,8 +63,9 @@ class KeyRotation {
  private:
   [[nodiscard]] model::Result<Report> reseal_all();
 
-  Database& database_;
-  Committer& committer_;
+  const Shards& shards_;
+  Database& database_;    // the first shard's, which has all sealed values
+  Committer& committer_;  // the first shard's
   Sealer& sealer_;
   std::mutex running_;
   bool settled_ = false;  // under `running_`: the newest key seals all readable values

@@ -37,16 +37,17 @@ Result<std::unique_ptr<Database>> Database::open(const DatabaseSettings& setting
       "the store " + (settings.postgres ? std::string("in PostgreSQL") : settings.file.string());
   const auto pulse = settings.pulse ? settings.pulse : std::make_shared<PostgresPulse>();
   const auto connect = [&](Connection::Role role) {
-    return settings.postgres ? open_postgres(*settings.postgres, role, pulse)
+    const auto when = settings.opens_later ? Connect::later : Connect::at_once;
+    return settings.postgres ? open_postgres(*settings.postgres, role, pulse, when)
                              : open_sqlite(settings.file, role, settings.busy_timeout, page_bytes);
   };
   try {
     std::unique_ptr<Database> database(new Database());
     database->writer_ = connect(Connection::Role::writer);
     const Connection::Asking asking(*database->writer_, settings.go_on);
-    const auto migrated =
-        migrate(*database->writer_, settings.postgres ? postgres_steps() : sqlite_steps());
-    if (!migrated) return fail(migrated.error());
+    if (!settings.opens_later) {
+      if (auto admitted = database->admit(); !admitted) return fail(admitted.error());
+    }
     const auto readers = std::clamp<std::size_t>(settings.readers, 1, 64);
     for (std::size_t i = 0; i < readers; ++i) {
       database->readers_.emplace_back().connection = connect(Connection::Role::reader);
@@ -70,6 +71,10 @@ Result<std::optional<std::int64_t>> Database::stored_version(const std::filesyst
     return fail(Errc::unavailable,
                 "the store " + file.string() + " can't be opened: " + error.what());
   }
+}
+
+Result<void> Database::admit() {
+  return migrate(*writer_, dialect() == Dialect::postgres ? postgres_steps() : sqlite_steps());
 }
 
 Dialect Database::dialect() const {

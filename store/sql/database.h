@@ -26,6 +26,9 @@ struct DatabaseSettings {
   std::size_t readers = 4;                      // 1 to 64 connections for reading
   std::chrono::milliseconds busy_timeout{250};  // how long one statement waits for a foreign lock
   std::function<bool()> go_on{};                // as in StoreSettings
+  // For a server that is away now: connects when it is used, and migrates nothing. Whoever uses it
+  // first calls `admit`.
+  bool opens_later = false;
 };
 
 // The version of the schema that this program makes: the last step of store/migrations.
@@ -55,6 +58,9 @@ class Database {
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
   ~Database();
+
+  // Migrates the schema, by the writer. Errors: as of `open`.
+  [[nodiscard]] model::Result<void> admit();
 
   [[nodiscard]] Dialect dialect() const;
 

@@ -72,12 +72,13 @@ class PostgresStatement;
 class PostgresDriver final : public Driver {
  public:
   PostgresDriver(PostgresSettings settings, Connection::Role role,
-                 std::shared_ptr<PostgresPulse> pulse);
+                 std::shared_ptr<PostgresPulse> pulse, Connect connect);
 
   std::unique_ptr<Statement> prepare(std::string_view sql, std::span<const SqlType> parameters,
                                      std::span<const SqlType> columns, Use use) override;
   void script(std::string_view sql) override;
   void begin() override;
+  void begin_aside() override;
   void begin_snapshot() override;
   void commit() override;
   void rollback() noexcept override;
@@ -316,7 +317,7 @@ std::unique_ptr<PostgresStatement> PostgresStatement::make_of_rows() {
 }
 
 PostgresDriver::PostgresDriver(PostgresSettings settings, Connection::Role role,
-                               std::shared_ptr<PostgresPulse> pulse)
+                               std::shared_ptr<PostgresPulse> pulse, Connect connect)
     : settings_(std::move(settings)), role_(role), pulse_(std::move(pulse)) {
   const auto own = [this](std::string name, std::string_view sql) {
     return std::make_unique<PostgresStatement>(
@@ -331,7 +332,7 @@ PostgresDriver::PostgresDriver(PostgresSettings settings, Connection::Role role,
                    " hashtext(current_schema()))");
   commit_ = own("commit", "COMMIT");
   rollback_ = own("rollback", "ROLLBACK");
-  need_session();
+  if (connect == Connect::at_once) need_session();
 }
 
 std::unique_ptr<Statement> PostgresDriver::prepare(std::string_view sql,
@@ -518,6 +519,13 @@ void PostgresDriver::begin() {
   take_turn_->defer();
 }
 
+void PostgresDriver::begin_aside() {
+  settle();
+  need_session();
+  in_transaction_ = true;
+  begin_->defer();
+}
+
 void PostgresDriver::begin_snapshot() {
   settle();
   // `in_transaction_` is still false here, so a session that broke meanwhile is made anew.
@@ -556,9 +564,9 @@ void PostgresDriver::rollback() noexcept {
 }  // namespace
 
 std::unique_ptr<Connection> open_postgres(const PostgresSettings& settings, Connection::Role role,
-                                          std::shared_ptr<PostgresPulse> pulse) {
+                                          std::shared_ptr<PostgresPulse> pulse, Connect connect) {
   return std::make_unique<Connection>(
-      std::make_unique<PostgresDriver>(settings, role, std::move(pulse)));
+      std::make_unique<PostgresDriver>(settings, role, std::move(pulse), connect));
 }
 
 }  // namespace conversed::store

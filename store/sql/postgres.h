@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -8,7 +9,7 @@
 #include "store/sql/sql.h"
 
 // SQL over PostgreSQL 15, by libpq in pipeline mode: statements of `run` leave together with the
-// next statement that answers. For database.cc and tests.
+// next statement that answers. For database.cc, store/shards and tests.
 //
 // Texts may hold any character, which PostgreSQL's can't: NUL is stored as \x01\x01 and \x01 as
 // \x01\x02, which keeps the order of texts. The schema compares by code points.
@@ -26,9 +27,11 @@ class PostgresUnusable : public SqlError {
 // Opens a connection. It tells `pulse` of a silent server, and a reader sends nothing to a silent
 // server: PostgresWatch finds it again. If its session broke outside a transaction, the connection
 // opens a new one. Writers of one schema take turns, in any number of processes. Throws SqlError,
-// of which PostgresUnusable is one.
+// of which PostgresUnusable is one. `later`: opens its first session when it is used.
+enum class Connect : std::uint8_t { at_once, later };
 [[nodiscard]] std::unique_ptr<Connection> open_postgres(const PostgresSettings& settings,
                                                         Connection::Role role,
-                                                        std::shared_ptr<PostgresPulse> pulse);
+                                                        std::shared_ptr<PostgresPulse> pulse,
+                                                        Connect connect = Connect::at_once);
 
 }  // namespace conversed::store

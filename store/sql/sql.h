@@ -143,6 +143,9 @@ class Driver {
   // Begins a transaction that writes. Waits until no process has such a transaction open. So the
   // rows that it reads do not change until it ends.
   virtual void begin() = 0;
+  // Begins a transaction that writes and does not wait for its turn. Only for rows that no other
+  // transaction reads, writes or counts on before this one ends.
+  virtual void begin_aside() = 0;
   // Begins a transaction that only reads, from one snapshot. `rollback` ends it.
   virtual void begin_snapshot() = 0;
   virtual void commit() = 0;
@@ -444,6 +447,7 @@ class Connection {
 
   // Waits until no other transaction of a writer is open.
   void begin() { driver_->begin(); }
+  void begin_aside() { driver_->begin_aside(); }  // see Driver
   // All reads until `rollback` see one snapshot.
   void begin_snapshot() { driver_->begin_snapshot(); }
   void commit() { driver_->commit(); }

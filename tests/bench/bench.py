@@ -334,6 +334,7 @@ def main():
     parser.add_argument("--only", action="append", metavar="KIND", help="measure only this kind; can be repeated")
     parser.add_argument("--json", action="store_true", help="print the medians as JSON")
     parser.add_argument("--cluster", action="store_true", help="measure daemons on Kafka and PostgreSQL")
+    parser.add_argument("--servers", type=int, default=1, help="PostgreSQL servers of the cluster")
     parser.add_argument("--instructions", choices=("check", "record"),
                         help="only count instructions, and compare them with instructions.json or record them there")
     options = parser.parse_args()

@@ -7,6 +7,8 @@
 
 The last two run with one daemon and with two. Daemons, servers and load share the cores of this machine.
 
+With `--servers N` the store has N PostgreSQL servers, which share the sessions.
+
 Then the benchmark shows the cost of an event end to end. The CPU of the daemons, PostgreSQL and the broker comes from
 the same rounds. A pass with one daemon counts transactions, statements and requests to the broker. It also counts those
 of an idle daemon in a second.
@@ -36,13 +38,15 @@ class ClusterBench(Tool):
         self.has_statements = postgres.has_library(STATEMENTS)
         self.cluster = cluster.Cluster(
             options.bin, folder, [cluster.ALL_ROLES] * 2, "log: {level: warn}\n", self.environment,
-            postgres_settings=[f"shared_preload_libraries={STATEMENTS}"] if self.has_statements else [])
+            postgres_settings=[f"shared_preload_libraries={STATEMENTS}"] if self.has_statements else [],
+            shards=options.servers)
 
     def set_up(self):
         report = self.cluster.set_up(BUNDLE.replace("UPSTREAM", "http://127.0.0.1:9"))
         self.take_report(report, self.cluster.key)
         if self.has_statements:
-            self.cluster.server.run_sql(f"CREATE EXTENSION {STATEMENTS}")
+            for server in self.cluster.servers:
+                server.run_sql(f"CREATE EXTENSION {STATEMENTS}")
         self.topics = 0
 
     def ports(self, daemons):
@@ -87,9 +91,11 @@ class ClusterBench(Tool):
         return result
 
     def cpu_us(self):
+        servers = self.cluster.servers
+        names = ["PostgreSQL"] if len(servers) == 1 else [f"PostgreSQL {number}" for number in range(len(servers))]
         return {"daemons": sum(process_cost.tree_cpu_us(daemon.process.pid)
                                for daemon in self.cluster.daemons if daemon.is_running()),
-                "PostgreSQL": process_cost.tree_cpu_us(self.cluster.server.process.pid),
+                **{name: process_cost.tree_cpu_us(server.process.pid) for name, server in zip(names, servers)},
                 "broker": process_cost.tree_cpu_us(self.cluster.broker.process.pid)}
 
     def end_to_end(self, daemons):
@@ -106,11 +112,13 @@ class ClusterBench(Tool):
         """Returns the transactions and statements so far."""
         # PostgreSQL does not tell when all backends have added their counts.
         threading.Event().wait(FLUSH_SECONDS)
-        sql = self.cluster.server.run_sql
-        asked = collections.Counter(transactions=int(sql(
-            "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()")))
-        if self.has_statements:
-            rows = json.loads(sql(f"SELECT json_agg(json_build_array(query, calls)) FROM {STATEMENTS}"))
+        asked = collections.Counter()
+        for server in self.cluster.servers:
+            asked["transactions"] += int(server.run_sql(
+                "SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()"))
+            if not self.has_statements:
+                continue
+            rows = json.loads(server.run_sql(f"SELECT json_agg(json_build_array(query, calls)) FROM {STATEMENTS}"))
             for query, calls in rows:
                 asked[" ".join(query.split())[:90]] += calls
                 asked["statements"] += calls

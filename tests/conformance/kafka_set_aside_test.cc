@@ -71,7 +71,7 @@ class SetAsideReader final : public queue::Listener {
     Outcomes outcomes;
     for (int n = 0; n < to_each; ++n) {
       for (std::int32_t partition = 0; partition < partitions; ++partition) {
-        log_.append({key_in(partition), std::to_string(appended++), "inject", "", "v"},
+        log_.append({key_in(partition), std::to_string(appended_++), "inject", "", "v"},
                     outcomes.callback(""));
       }
     }
@@ -132,7 +132,7 @@ class SetAsideReader final : public queue::Listener {
     }
   }
   queue::Log& log_;
-  int appended = 0;
+  int appended_ = 0;
 };
 
 class KafkaSetAside : public testing::Test {

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Breaks a cluster of three daemons on Kafka and PostgreSQL repeatedly under load, then counts effects.
+"""Breaks a cluster of three daemons on Kafka and two PostgreSQL servers repeatedly under load, then counts effects.
 
 8 clients send numbered injects and users' messages into 50 sessions, to any daemon that answers. Half of the sendings have
 an Idempotency-Key. Flows call an upstream, sleep, and plan follow-ups. Meanwhile the campaign
   - kills daemons with -9, at a random moment or at a named point of the code, and starts them again,
   - freezes daemons by SIGSTOP until others have taken their partitions, then lets them continue as zombies,
   - stops daemons cleanly and starts them again,
-  - kills the broker and PostgreSQL and starts them again.
+  - kills the broker and one of two PostgreSQL servers and starts them again,
+  - moves partitions between the two PostgreSQL servers. A move that an outage ends is repeated.
 At each moment at least one daemon is whole and can answer. At the end, besides the checks of support/campaign.py:
   - no daemon has ended by itself,
   - the lag of the log is 0 within 30 s of the last fault,
@@ -41,6 +42,7 @@ CLIENTS = 8
 SESSIONS = 50
 DAEMONS = 3
 PARTITIONS = 12
+SHARDS = 2
 LAG_GONE_WITHIN = 30  # seconds after the last fault
 OF_DAEMONS = ("kill", "freeze", "leave")
 OF_SERVERS = ("broker", "database")
@@ -97,7 +99,7 @@ class Campaign:
             options.bin, folder, [cluster.ALL_ROLES] * DAEMONS,
             # If a daemon with a pending call dies, the next owner repeats the call under the same key.
             "api: {turn_timeout: 15s}\n",
-            {"HOOK_URL": self.receiver.url, "HOOK_SECRET": self.receiver.secret}, PARTITIONS)
+            {"HOOK_URL": self.receiver.url, "HOOK_SECRET": self.receiver.secret}, PARTITIONS, shards=SHARDS)
         self.sessions = [Session(i) for i in range(SESSIONS)]
         self.quiet = []  # sessions that must get a follow-up
         self.wrong = []
@@ -197,11 +199,29 @@ class Campaign:
             self.wait_for_load(20)
             if self.stopping.is_set():
                 return
-            server = self.cluster.broker if kind == "broker" else self.cluster.server
+            server = self.cluster.broker if kind == "broker" else chance.choice(self.cluster.servers)
             server.kill()
             self.stopping.wait(chance.choice((0, 0, 0.5, 2)))
             server.start()
             self.count(kind)
+
+    def move_partitions(self, chance):
+        """Moves partitions to and fro until the other faults are over."""
+        while not self.faults_over.is_set():
+            partition, server = chance.randrange(PARTITIONS), chance.randrange(SHARDS)
+            while not self.stopping.is_set():
+                moved = self.cluster.program("move-partition", "--partition", str(partition), "--to", str(server),
+                                             "--drain", "5s")
+                if moved.returncode == 0:
+                    self.count("move")
+                if moved.returncode == 0 or f"the partition is in shard {server} already" in moved.stderr:
+                    break
+                if self.faults_over.is_set() and time.monotonic() > self.moves_until:
+                    self.wrong.append(f"a move does not end: {moved.stderr}")
+                    return
+                self.note(f"a move ended early: {moved.stderr.strip()[:200]}")
+                self.stopping.wait(0.5)
+            self.faults_over.wait(chance.choice((0.5, 2, 4)))
 
     def ask_for_follow_ups(self, chance):
         """Lets sessions fall silent. Each must get one follow-up."""
@@ -237,14 +257,17 @@ class Campaign:
         self.random.shuffle(of_daemons)
         of_servers = list(OF_SERVERS) * self.options.faults
         self.random.shuffle(of_servers)
-        seeds = [random.Random(self.random.random()) for _ in range(4)]
+        seeds = [random.Random(self.random.random()) for _ in range(5)]
         asking = self.in_thread(self.ask_for_follow_ups, seeds[3])
+        moving = self.in_thread(self.move_partitions, seeds[4])
         breaking = [self.in_thread(self.break_daemons, of_daemons[::2], seeds[0]),
                     self.in_thread(self.break_daemons, of_daemons[1::2], seeds[1]),
                     self.in_thread(self.break_servers, of_servers, seeds[2])]
         for thread in breaking:
             thread.join()
+        self.moves_until = time.monotonic() + 120
         self.faults_over.set()
+        moving.join()
         return asking
 
     def wait_lag_gone(self):
@@ -302,6 +325,8 @@ class Campaign:
         for daemon in self.cluster.daemons:
             if not daemon.is_running():
                 found.append(f"{daemon.name} ended by itself with code {daemon.process.returncode}")
+        if not self.done["move"]:
+            found.append("no partition was moved")
         if self.receiver.bad_signatures:
             found.append(f"{self.receiver.bad_signatures} deliveries had a wrong signature")
         statuses = sum((collections.Counter(client.statuses) for client in self.clients), collections.Counter())

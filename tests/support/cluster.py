@@ -2,7 +2,8 @@
 
 As a program: cluster.py COMMAND... starts both servers and runs the command with CONVERSED_TEST_KAFKA=ADDRESS and
 CONVERSED_TEST_POSTGRES=URL. It returns the command's exit code, or 77 if it can't start the servers. DaemonCase uses the
-servers of these variables. Each of its daemons gets its own topics and schema.
+servers of these variables. Each of its daemons gets its own topics and schema, and with CONVERSED_TEST_SHARDS=N another
+N - 1 databases, as further shards.
 """
 
 import os
@@ -37,28 +38,38 @@ def environment():
         return {}
     name = f"test_{uuid.uuid4().hex}"
     postgres.run_sql(url, f"CREATE SCHEMA {name}")
-    return {"CONVERSED_QUEUE_DRIVER": "kafka", "CONVERSED_QUEUE_KAFKA_BOOTSTRAP_SERVERS": brokers,
+    shards = []
+    for number in range(1, int(os.environ.get("CONVERSED_TEST_SHARDS", "1"))):
+        postgres.run_sql(url, f"CREATE DATABASE {name}_{number}")
+        shards.append(url.replace("/postgres?", f"/{name}_{number}?"))
+    return {"CONVERSED_STORE_POSTGRES_SHARDS": ",".join(shards), "CONVERSED_QUEUE_DRIVER": "kafka", "CONVERSED_QUEUE_KAFKA_BOOTSTRAP_SERVERS": brokers,
             "CONVERSED_QUEUE_KAFKA_TOPIC_PREFIX": name, "CONVERSED_STORE_DRIVER": "postgres",
             "CONVERSED_STORE_POSTGRES_URL": f"{url}&options=-csearch_path%3D{name}"}
 
 
 class Cluster:
-    """A broker, a PostgreSQL server and daemons that share them. `roles` has a list of roles for each daemon. Raises
-    Unavailable if this machine can't run the servers. One thread, except for requests."""
+    """A broker, PostgreSQL servers and daemons that share them. `roles` has a list of roles for each daemon, `shards` is
+    the number of PostgreSQL servers. Raises Unavailable if this machine can't run the servers. One thread, except for
+    requests."""
 
-    def __init__(self, binaries, folder, roles, settings="", environment=None, partitions=12, postgres_settings=()):
+    def __init__(self, binaries, folder, roles, settings="", environment=None, partitions=12, postgres_settings=(),
+                 shards=1):
         self.folder = pathlib.Path(folder)
         self.broker = kafka.Broker()
         self.daemons = []
+        self.servers = []
         try:
-            self.server = postgres.Server(settings=postgres_settings)
+            for _ in range(shards):
+                self.servers.append(postgres.Server(settings=postgres_settings))
         except BaseException:
-            self.broker.close()
+            self.close()
             raise
+        self.server = self.servers[0]
+        further = ", ".join(f"'{server.url}'" for server in self.servers[1:])
         shared = (
             f"queue: {{driver: kafka, partitions: {partitions}, kafka: {{bootstrap_servers: [{self.broker.address}], "
             f"delivery_timeout: 5s, properties: [session.timeout.ms={SESSION_TIMEOUT_S * 1000}]}}}}\n"
-            f"store: {{driver: postgres, postgres: {{url: '{self.server.url}'}}}}\n" + settings)
+            f"store: {{driver: postgres, postgres: {{url: '{self.server.url}', shards: [{further}]}}}}\n" + settings)
         for number, own in enumerate(roles, start=1):
             name = f"daemon-{number}"
             self.daemons.append(Daemon(
@@ -69,7 +80,8 @@ class Cluster:
     def prepare(self):
         """Starts the servers and makes the first organisation. The daemons can start afterwards."""
         self.broker.start()
-        self.server.start()
+        for server in self.servers:
+            server.start()
         first, *others = self.daemons
         first.init()
         for other in others:
@@ -109,6 +121,12 @@ class Cluster:
             if time.monotonic() > deadline:
                 raise Failed(f"after {timeout} s the owners of the partitions are {found}")
 
+    def program(self, *arguments, timeout=300):
+        """Runs the program `conversed` with the first daemon's settings, beside the daemons."""
+        first = self.daemons[0]
+        return subprocess.run([first.binaries / "conversed", *arguments, "--config", first.config], capture_output=True,
+                              text=True, env=first.environment, timeout=timeout)
+
     def lag(self):
         return self.entrance().full_status()["queue"]["lag"]
 
@@ -118,7 +136,8 @@ class Cluster:
     def close(self):
         for daemon in self.daemons:
             daemon.kill()
-        self.server.close()
+        for server in self.servers:
+            server.close()
         self.broker.close()
 
 

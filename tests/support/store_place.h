@@ -20,13 +20,7 @@ class StorePlace {
  public:
   // Throws store::SqlError if the server can't be used.
   StorePlace() {
-    const char* server = std::getenv("CONVERSED_TEST_POSTGRES");
-    if (server == nullptr) return;
-    const std::string schema = "test_" + model::new_id();
-    store::open_postgres({.url = server}, store::Connection::Role::writer,
-                         std::make_shared<store::PostgresPulse>())
-        ->script("CREATE SCHEMA " + schema);
-    postgres_ = {.url = std::string(server) + "&options=-csearch_path%3D" + schema};
+    if (server_ != nullptr) postgres_ = make_schema();
   }
 
   [[nodiscard]] bool in_postgres() const { return postgres_.has_value(); }
@@ -35,6 +29,13 @@ class StorePlace {
 
   [[nodiscard]] store::StoreSettings store() const {
     return {.data_dir = folder_.path(), .postgres = postgres_};
+  }
+  // A store of several shards: the place's own schema, and new ones. Only in PostgreSQL. An empty
+  // store needs Layout::settle before its first session. Throws store::SqlError.
+  [[nodiscard]] store::StoreSettings store_of(std::size_t shards) const {
+    auto settings = store();
+    while (settings.shards.size() + 1 < shards) settings.shards.push_back(make_schema());
+    return settings;
   }
   [[nodiscard]] store::DatabaseSettings database() const {
     return {.file = folder_ / "store.db", .postgres = postgres_};
@@ -55,6 +56,16 @@ class StorePlace {
   }
 
  private:
+  // A new schema on the server.
+  [[nodiscard]] store::PostgresSettings make_schema() const {
+    const std::string schema = "test_" + model::new_id();
+    store::open_postgres({.url = server_}, store::Connection::Role::writer,
+                         std::make_shared<store::PostgresPulse>())
+        ->script("CREATE SCHEMA " + schema);
+    return {.url = std::string(server_) + "&options=-csearch_path%3D" + schema};
+  }
+
+  const char* const server_ = std::getenv("CONVERSED_TEST_POSTGRES");
   TempFolder folder_;
   std::optional<store::PostgresSettings> postgres_;
 };

@@ -122,7 +122,7 @@ CREATE INDEX oauth_codes_by_grant ON oauth_codes (grant_id);
 -- Codes that have expired.
 CREATE INDEX oauth_codes_by_expiry ON oauth_codes (expires_at);
 
--- An organisation's usage in a month, by counter.
+-- An organisation's usage in a month, by counter. Commits count in their own shard.
 CREATE TABLE usage (
   organisation_id TEXT NOT NULL,
   counter TEXT NOT NULL,

@@ -123,9 +123,19 @@ CREATE TABLE flow_ramps (
   began_by TEXT NOT NULL,          -- a user's id
   ended_at BIGINT,                 -- NULL: it runs
   ending TEXT CHECK (ending IN ('finished', 'stopped', 'errors')),
-  turns BIGINT NOT NULL,           -- of the version, while the ramp ran
+  turns BIGINT NOT NULL,           -- of the version, while the ramp ran; 0 until it ends
   failures BIGINT NOT NULL,
   stable_turns BIGINT NOT NULL,    -- of the stable version
+  stable_failures BIGINT NOT NULL
+) WITHOUT ROWID;
+
+-- The counts of running ramps, written with the Turns of this shard's sessions. The end of a ramp stores their sum over the
+-- shards in flow_ramps.
+CREATE TABLE ramp_counts (
+  ramp_id TEXT PRIMARY KEY,
+  turns BIGINT NOT NULL,
+  failures BIGINT NOT NULL,
+  stable_turns BIGINT NOT NULL,
   stable_failures BIGINT NOT NULL
 ) WITHOUT ROWID;
 

@@ -19,6 +19,18 @@ CREATE TABLE log_positions (
   PRIMARY KEY (epoch, log_partition)
 ) WITHOUT ROWID;
 
+-- The shard of each partition of the log (store/shards/layout.h). In the first shard; empty: it has all partitions.
+-- `moves_to`: the shard to which the partition is being moved.
+CREATE TABLE partition_shards (
+  log_partition BIGINT PRIMARY KEY,
+  shard BIGINT NOT NULL,
+  moves_to BIGINT
+) WITHOUT ROWID;
+-- The partitions whose sessions this server may change (store/commit/partition_gate.h).
+CREATE TABLE open_partitions (log_partition BIGINT PRIMARY KEY) WITHOUT ROWID;
+-- Closed partitions of which this server may still have rows.
+CREATE TABLE partition_leftovers (log_partition BIGINT PRIMARY KEY) WITHOUT ROWID;
+
 -- The running daemons. Each writes a heartbeat. Times are the database server's.
 CREATE TABLE daemons (
   id TEXT PRIMARY KEY,

@@ -100,7 +100,7 @@ CREATE INDEX follow_ups_by_session ON follow_ups (session);
 CREATE TABLE schedules (
   id TEXT PRIMARY KEY,
   n BIGINT NOT NULL UNIQUE,
-  project_id TEXT NOT NULL REFERENCES projects (id),
+  project_id TEXT NOT NULL,
   endpoint_id TEXT NOT NULL,
   key TEXT NOT NULL,      -- the session's
   message TEXT NOT NULL,  -- text and data as JSON

@@ -14,6 +14,8 @@
 namespace conversed::api::test {
 namespace {
 
+constexpr std::int32_t partitions = 2;
+
 class CollectingSink final : public ReplySink {
  public:
   CollectingSink(Method method, ExchangeContext context, const model::Clock& clock)
@@ -75,10 +77,23 @@ nlohmann::json message(char endpoint) {
   return {{"URLToken", token(endpoint)}, {"userId", "u"}, {"sessionId", "s"}, {"text", "hello"}};
 }
 
+void World::open_store(std::size_t shards) {
+  store::StoreSettings settings{.data_dir = folder.path()};
+  if (shards > 1) {
+    if (!place.emplace().in_postgres()) {
+      throw std::runtime_error("run this test with tests/support/postgres.py");
+    }
+    settings = place->store_of(shards);
+  }
+  settings.readers = 8;
+  store = must(store::Store::open(settings, clock));
+  must(store->layout().settle(partitions));
+}
+
 World::World(const WorldSettings& settings) {
-  store = must(store::Store::open({.data_dir = folder.path(), .readers = 8}, clock));
-  log = must(queue::FileLog::open(must(queue::open_disk(folder / "log")), {.partitions = 2},
-                                  kept_keys, clock));
+  open_store(settings.shards);
+  log = must(queue::FileLog::open(must(queue::open_disk(folder / "log")),
+                                  {.partitions = partitions}, kept_keys, clock));
   listener_ = std::make_unique<Everything>();
   consumer_ = must(log->subscribe(*listener_));
 
@@ -261,13 +276,14 @@ model::Session World::put_session(char endpoint) {
   commit.after.last_activity_at = clock.now();
   commit.after.position = {1, 0, 0};
   commit_now(commit);
-  return *must(store->sessions().load(commit.key));
+  return *must(store->of(commit.key).sessions().load(commit.key));
 }
 
 void World::commit_now(store::SessionCommit commit) {
   std::promise<store::Outcome> outcome;
-  store->committer().submit(std::move(commit),
-                            [&](store::Outcome came, const auto&) { outcome.set_value(came); });
+  auto& committer = store->of(commit.key).committer();
+  committer.submit(std::move(commit),
+                   [&](store::Outcome came, const auto&) { outcome.set_value(came); });
   if (outcome.get_future().get() != store::Outcome::committed) {
     throw std::runtime_error("the commit was not committed");
   }

@@ -8,6 +8,7 @@
 #include <future>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -33,6 +34,7 @@
 #include "store/store.h"
 #include "tests/support/kept_keys.h"
 #include "tests/support/manual_clock.h"
+#include "tests/support/store_place.h"
 #include "tests/support/temp_folder.h"
 
 namespace conversed::api::test {
@@ -44,6 +46,8 @@ struct WorldSettings {
   config::ContactCenterSettings contact_center{};
   // Puts the audit trail into its own store. Then only operations change the store of the world.
   bool audit_apart = false;
+  // Above 1: the store is in PostgreSQL, and its shards have the log's partitions in turn.
+  std::size_t shards = 1;
   // High limits, because most tests that send wrong passwords do not test the lock-out.
   LockoutLimits lockout{.account_failures = 1'000'000, .address_failures = 0};
 };
@@ -118,6 +122,7 @@ class World {
 
   tests::ManualClock clock{model::from_unix_ms(1'780'000'000'000)};
   tests::TempFolder folder;
+  std::optional<tests::StorePlace> place;  // of a store with several shards
   std::chrono::steady_clock::time_point steady = std::chrono::steady_clock::now();
   ApiOptions options;
   std::unique_ptr<store::Store> store;
@@ -148,6 +153,7 @@ class World {
 
  private:
   class Everything;
+  void open_store(std::size_t shards);
   void fill();
   model::Result<BackUpAnswer> back_up(const std::string& name);
 

@@ -153,7 +153,7 @@ TEST_F(AuditTrailOfRequests, ErasureRemovesTheUserFromEarlierEntries) {
   const HeaderList names{{"URLToken", token('a')}, {"userId", "u"}, {"sessionId", "s"}};
   (void)world.manage(Method::get, "/management/sessions/show", nullptr, names, "ann@acme.example");
   world.log_is_empty();
-  const auto erased = world.store->user_data().erase(
+  const auto erased = world.store->first().user_data().erase(
       {world.session_key().project_id, "u"},
       {.finished = [](const model::Position&) { return true; }, .ended = {}});
   ASSERT_TRUE(erased) << erased.error().message;

@@ -229,7 +229,7 @@ std::string AuthorizationWorld::put_dead_letter(const Objects& objects) {
   event.session = key_in(world, objects, dead_user);
   event.accepted_at = world.clock.now();
   event.text = "lost";
-  const auto session = must(world.store->sessions().load(event.session));
+  const auto session = must(world.store->first().sessions().load(event.session));
   store::SessionCommit commit;
   commit.key = event.session;
   commit.expected_version = session ? session->version : 0;
@@ -264,11 +264,11 @@ std::string AuthorizationWorld::put_delivery(const Objects& objects) {
 std::string AuthorizationWorld::put_paused(const Objects& objects) {
   auto id = key_in(world, objects, "u").endpoint_id;
   const auto now = world.clock.now();
-  world.store->endpoint_health().failed({.endpoint_id = id,
-                                         .failing_since = now,
-                                         .last_error = "the webhook answered 500",
-                                         .last_at = now,
-                                         .paused_since = now});
+  world.store->first().endpoint_health().failed({.endpoint_id = id,
+                                                 .failing_since = now,
+                                                 .last_error = "the webhook answered 500",
+                                                 .last_at = now,
+                                                 .paused_since = now});
   const auto nothing = [](store::Writer&) -> model::Result<void> { return {}; };
   must(world.store->committer().write_and_wait(nothing));
   return id;
@@ -282,7 +282,7 @@ std::string AuthorizationWorld::put_schedule(const Objects& objects) {
   schedule.timezone = "UTC";
   schedule.due_at = world.clock.now() + std::chrono::hours(1);
   schedule.created_by = objects.ids.at("userId");
-  must(world.store->schedules().create(schedule, std::nullopt));
+  must(world.store->first().schedules().create(schedule, std::nullopt));
   return schedule.id;
 }
 

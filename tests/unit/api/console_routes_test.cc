@@ -201,11 +201,11 @@ TEST(SessionEvents, ComeAfterEachTryOfADelivery) {
   const auto written = id_in(world.call(hear(world, "")));
   const auto now = world.store->timer_now();
   auto answer = world.send(hear(world, written));
-  world.store->outbox().reschedule(session.key, output, now + seconds(1), 1, [] {}, {});
+  world.store->first().outbox().reschedule(session.key, output, now + seconds(1), 1, [] {}, {});
   const auto failed = id_in(answer.get());
   EXPECT_NE(failed, written);
   answer = world.send(hear(world, failed));
-  world.store->outbox().delivered(session.key, output, 0, [] {}, {});
+  world.store->first().outbox().delivered(session.key, output, 0, [] {}, {});
   EXPECT_EQ(id_in(answer.get()), std::to_string(session.version + 1));
 }
 
@@ -328,7 +328,7 @@ TEST(DeadLetters, AreGroupedByReasonTheLargestGroupFirst) {
     event.id = model::new_id();
     event.type = model::EventType::inject;
     event.session = world.session_key();
-    const auto session = world.store->sessions().load(event.session).value();
+    const auto session = world.store->first().sessions().load(event.session).value();
     store::SessionCommit commit;
     commit.key = event.session;
     commit.expected_version = session ? session->version : 0;

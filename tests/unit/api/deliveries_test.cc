@@ -50,8 +50,8 @@ class DeliveryRoutes : public testing::Test {
     }
   }
   void put_off(const std::string& user) {
-    const auto first = world_.store->outbox().outputs(key_of(user), 0, 1)->front();
-    world_.store->outbox().reschedule(key_of(user), first, world_.clock.now() + 30s, 2);
+    const auto first = world_.store->first().outbox().outputs(key_of(user), 0, 1)->front();
+    world_.store->first().outbox().reschedule(key_of(user), first, world_.clock.now() + 30s, 2);
     settle();
   }
   void settle() {
@@ -59,13 +59,13 @@ class DeliveryRoutes : public testing::Test {
   }
   void fail_webhook(std::optional<model::Timestamp> paused_since = {}) {
     const auto now = world_.clock.now();
-    world_.store->endpoint_health().failed({.endpoint_id = endpoint(),
-                                            .failing_since = now,
-                                            .last_status = 500,
-                                            .last_error = "the webhook answered 500",
-                                            .last_at = now,
-                                            .paused_since = paused_since,
-                                            .next_probe = now + 60s});
+    world_.store->first().endpoint_health().failed({.endpoint_id = endpoint(),
+                                                    .failing_since = now,
+                                                    .last_status = 500,
+                                                    .last_error = "the webhook answered 500",
+                                                    .last_at = now,
+                                                    .paused_since = paused_since,
+                                                    .next_probe = now + 60s});
     settle();
   }
   model::SessionKey key_of(const std::string& user) const {
@@ -175,7 +175,8 @@ TEST_F(DeliveryRoutes, SessionShowsTheDeliveryOfEachOutput) {
   say("ann", 2);
   put_off("ann");
   const auto key = key_of("ann");
-  ASSERT_TRUE(world_.store->deliveries().drop({.output_id = "ann-1", .key = key, .seq = 1}));
+  ASSERT_TRUE(
+      world_.store->first().deliveries().drop({.output_id = "ann-1", .key = key, .seq = 1}));
   const auto body = json::parse(
       manage(Method::get, "sessions/show",
              {{"URLToken", token('a')}, {"userId", key.user_id}, {"sessionId", key.session_id}})
@@ -198,7 +199,7 @@ TEST_F(DeliveryRoutes, EndpointHasTheRateOfItsLastMinutes) {
   const auto rates = [this] {
     const auto health = manage(Method::get, "endpoints/" + endpoint() + "/health");
     const auto list = json::parse(manage(Method::get, "endpoints").body);
-    const auto rate = json::parse(health.body).at("rate");
+    auto rate = json::parse(health.body).at("rate");
     for (const auto& item : list.at("items")) {
       if (item.at("_id") == endpoint()) EXPECT_EQ(item.at("rate"), rate);
     }

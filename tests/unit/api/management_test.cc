@@ -352,7 +352,7 @@ TEST(Sessions, AreListedShownAndReset) {
 
   const json names{{"URLToken", token('a')}, {"userId", "u"}, {"sessionId", "s"}};
   EXPECT_EQ(world.manage(Method::post, "/management/sessions/reset", names).status, 204);
-  EXPECT_EQ(world.store->sessions().load(session.key).value()->context, json::object());
+  EXPECT_EQ(world.store->first().sessions().load(session.key).value()->context, json::object());
   ASSERT_EQ(world.touched.size(), 1U);
   EXPECT_EQ(world.touched[0], session.key);
   json unknown = names;
@@ -370,7 +370,7 @@ TEST(Sessions, AnErasureAlsoDropsThoseInMemory) {
   const auto erased = world.manage(Method::post, "/management/usersdata/erase",
                                    {{"userId", key.user_id}}, {{"projectId", key.project_id}});
   EXPECT_EQ(erased.status, 200) << erased.body;
-  EXPECT_FALSE(*world.store->sessions().load(key));
+  EXPECT_FALSE(*world.store->first().sessions().load(key));
   EXPECT_EQ(world.forgotten, 1);
 }
 
@@ -441,7 +441,7 @@ TEST(Sessions, ForeignProjectsAreNotFoundAndOwnOnesTakeTheRole) {
 class DeadLetterTest : public testing::Test {
  protected:
   std::string put(const std::string& type = "inject") {
-    const auto session = world_.store->sessions().load(world_.session_key()).value();
+    const auto session = world_.store->first().sessions().load(world_.session_key()).value();
     model::Event event;
     event.id = model::new_id();
     event.type = *model::event_type_from(type);
@@ -505,9 +505,9 @@ TEST_F(DeadLetterTest, AReplayedOutputIsDeliveredAtOnce) {
   commit.outputs = {output};
   world_.commit_now(commit);
   std::promise<model::Result<void>> given_up;
-  world_.store->outbox().give_up(commit.key, output, "gone", true, [&](model::Result<void> done) {
-    given_up.set_value(std::move(done));
-  });
+  world_.store->first().outbox().give_up(
+      commit.key, output, "gone", true,
+      [&](model::Result<void> done) { given_up.set_value(std::move(done)); });
   ASSERT_TRUE(given_up.get_future().get());
   const auto items = body_of(manage(Method::get, "")).at("items");
   const std::string id = items.at(0).at("_id");

@@ -17,7 +17,6 @@ namespace conversed::api {
 namespace {
 
 using nlohmann::json;
-using test::body_of;
 using test::expect_problem;
 using test::expect_reduced;
 using test::header;
@@ -269,7 +268,7 @@ test::Sent say(const std::string& text, const std::string& key = {}) {
 void store_answer(World& world, const std::string& input_id, std::optional<std::string> body) {
   store::SessionCommit commit;
   commit.key = world.session_key();
-  const auto session = world.store->sessions().load(commit.key).value();
+  const auto session = world.store->first().sessions().load(commit.key).value();
   commit.expected_version = session ? session->version : 0;
   commit.after.key = commit.key;
   commit.after.position = {1, 0, commit.expected_version};
@@ -298,7 +297,7 @@ void store_turn(World& world, const model::Event& event, const queue::Position& 
                 const std::string& text, Busy busy) {
   store::SessionCommit commit;
   commit.key = world.session_key();
-  const auto session = world.store->sessions().load(commit.key).value();
+  const auto session = world.store->first().sessions().load(commit.key).value();
   commit.expected_version = session ? session->version : 0;
   commit.after.key = commit.key;
   commit.after.position = at;
@@ -341,7 +340,7 @@ TEST(Message, IsAnsweredAtItsDeadlineWithWhatWasSaidSoFar) {
   EXPECT_EQ(response.status, 202);
   ASSERT_EQ(outputs_in(response).size(), 1U);
   EXPECT_EQ(outputs_in(response)[0]["text"], "Looking.");
-  EXPECT_TRUE(*world.store->answers().is_cut(event.id));
+  EXPECT_TRUE(*world.store->first().answers().is_cut(event.id));
   EXPECT_EQ(world.pending_replies.size(), 0U);
 }
 
@@ -354,7 +353,7 @@ TEST(Message, ThatIsAtRestByItsDeadlineIsNotCut) {
   wait_for_acknowledgements(world);
   world.pending_replies.cut_off();
   EXPECT_EQ(answer.get().status, 200);
-  EXPECT_FALSE(*world.store->answers().is_cut(event.id));
+  EXPECT_FALSE(*world.store->first().answers().is_cut(event.id));
 }
 
 TEST(Message, ThatAnotherDaemonAnswersIsReadFromTheStore) {
@@ -385,8 +384,8 @@ TEST(Message, ThatAnotherDaemonHasCutIsAnsweredWithTheOutputsBeforeTheCut) {
   const auto event = test::event_of(logged);
   store_turn(world, event, logged.position, "Looking.", Busy::yes);
   std::promise<void> cut;
-  world.store->answers().cut({world.session_key(), event.id, logged.position},
-                             [&](const auto&) { cut.set_value(); });
+  world.store->first().answers().cut({world.session_key(), event.id, logged.position},
+                                     [&](const auto&) { cut.set_value(); });
   cut.get_future().wait();
   store_turn(world, event, logged.position, "Found.", Busy::no);
   world.pending_replies.hear(event.id);
@@ -402,7 +401,7 @@ TEST(Message, AStopCutsWaitingOnes) {
   wait_for_acknowledgements(world);
   world.pending_replies.cut_off();
   EXPECT_EQ(answer.get().status, 202);
-  EXPECT_TRUE(*world.store->answers().is_cut(event.id));
+  EXPECT_TRUE(*world.store->first().answers().is_cut(event.id));
   expect_problem(world.call(say("again")), 503);
 }
 
@@ -454,7 +453,7 @@ TEST(Message, ARepeatOfAnAcceptedOneNeverRunsAndGetsTheOutputs) {
   EXPECT_EQ(json::parse(rested.body)["text"], "Looking.\nFound.");
   EXPECT_TRUE(world.log_is_empty());
   const auto next_day = world.clock.now() + std::chrono::hours(25);
-  EXPECT_EQ(*world.store->answers().prune(next_day, {}, 100), 1) << "repeats store no cuts";
+  EXPECT_EQ(*world.store->first().answers().prune(next_day, {}, 100), 1) << "repeats store no cuts";
 }
 
 TEST(Message, ThatIsAcceptedUnderTheKeyOfAClientThatWaitsIsThatClientsAnswer) {

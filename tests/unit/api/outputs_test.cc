@@ -25,7 +25,7 @@ void expect_bad(const Response& response, const std::string& name) {
 void say_output(World& world, std::int64_t seq, const std::string& text) {
   store::SessionCommit commit;
   commit.key = world.session_key();
-  const auto session = world.store->sessions().load(commit.key).value();
+  const auto session = world.store->first().sessions().load(commit.key).value();
   commit.expected_version = session ? session->version : 0;
   commit.after.key = commit.key;
   commit.after.position = {1, 0, commit.expected_version};

@@ -105,13 +105,13 @@ class Why : public testing::Test {
     return waits;
   }
   void webhook_fails(std::optional<model::Timestamp> paused_since = {}) {
-    world_.store->endpoint_health().failed({.endpoint_id = world_.session_key().endpoint_id,
-                                            .failing_since = world_.clock.now(),
-                                            .last_status = 500,
-                                            .last_error = "the webhook answered 500",
-                                            .last_at = world_.clock.now(),
-                                            .paused_since = paused_since,
-                                            .next_probe = world_.clock.now() + 60s});
+    world_.store->first().endpoint_health().failed({.endpoint_id = world_.session_key().endpoint_id,
+                                                    .failing_since = world_.clock.now(),
+                                                    .last_status = 500,
+                                                    .last_error = "the webhook answered 500",
+                                                    .last_at = world_.clock.now(),
+                                                    .paused_since = paused_since,
+                                                    .next_probe = world_.clock.now() + 60s});
     settle();
   }
   void settle() {
@@ -233,7 +233,7 @@ TEST_F(Why, SlowUpstreamIsNamedWithItsAttemptAndItsEnd) {
 TEST_F(Why, RefusedCallTellsItsNextTry) {
   const auto input = model::new_id();
   world_.commit_now(waits_for(input, http_call()));
-  world_.store->calls().put_off(input + "-c1", world_.clock.now() + 5s, 1, {});
+  world_.store->first().calls().put_off(input + "-c1", world_.clock.now() + 5s, 1, {});
   settle();
   const auto waits = of(input);
   expect_reasons(waits, {"call"});
@@ -302,8 +302,9 @@ TEST_F(Why, TimerFarAwayTellsItsTime) {
 TEST_F(Why, FailingWebhookIsNamedWithItsErrorAndTheNextTry) {
   const auto first = say();
   const auto second = say();
-  const auto output = world_.store->outbox().outputs(world_.session_key(), 0, 1)->front();
-  world_.store->outbox().reschedule(world_.session_key(), output, world_.clock.now() + 30s, 2);
+  const auto output = world_.store->first().outbox().outputs(world_.session_key(), 0, 1)->front();
+  world_.store->first().outbox().reschedule(world_.session_key(), output, world_.clock.now() + 30s,
+                                            2);
   webhook_fails();
   const auto waits = of(first);
   expect_reasons(waits, {"deliveryFailing"});
@@ -336,9 +337,9 @@ TEST_F(Why, DeliveryWaitsAsLongAsItsEndpoint) {
   EXPECT_TRUE(expected_at().is_null()) << "it has not been tried";
   sending_.not_before = world_.clock.now() + 20s;
   EXPECT_EQ(expected_at(), seconds(world_.clock.now() + 20s));
-  const auto row = world_.store->outbox().outputs(world_.session_key(), 0, 1)->front();
+  const auto row = world_.store->first().outbox().outputs(world_.session_key(), 0, 1)->front();
   const auto due = world_.clock.now() + 90s;
-  world_.store->outbox().reschedule(world_.session_key(), row, due, 2);
+  world_.store->first().outbox().reschedule(world_.session_key(), row, due, 2);
   settle();
   EXPECT_EQ(expected_at(), seconds(due)) << "its own time is later";
   webhook_fails(world_.clock.now());
@@ -358,8 +359,9 @@ TEST_F(Why, OpenStepsOfAReceiptNameTheirOwnReasons) {
                              .body = tests::receipt_step({{"what", "turn"}, {"outputs", {1, 2}}})});
   world_.commit_now(std::move(commit));
   calling_since_ = world_.clock.now() - 3s;
-  const auto output = world_.store->outbox().outputs(world_.session_key(), 0, 1)->front();
-  world_.store->outbox().reschedule(world_.session_key(), output, world_.clock.now() + 30s, 2);
+  const auto output = world_.store->first().outbox().outputs(world_.session_key(), 0, 1)->front();
+  world_.store->first().outbox().reschedule(world_.session_key(), output, world_.clock.now() + 30s,
+                                            2);
   webhook_fails();
   const auto waits = of_open_steps(event);
   ASSERT_EQ(waits.size(), 3U);
@@ -403,7 +405,7 @@ TEST_F(Why, PartitionRecoversUntilItIsCaughtUp) {
   for (const char* run : {"crashed", "present"}) {
     const std::vector<store::Attempts::Taking> taking{
         {.partition = last.position.partition, .taken_below = last.position.offset + 1}};
-    ASSERT_TRUE(world_.store->attempts().take_up(run, taking));
+    ASSERT_TRUE(world_.store->first().attempts().take_up(run, taking));
   }
   expect_reasons(of_session(), {"partitionRecovering"});
   world_.finish(last);
@@ -422,7 +424,7 @@ TEST_F(Why, DeliveredEventWaitsForNothingAndTellsWhenItWasDelivered) {
   world_.commit_now(std::move(commit));
   world_.clock.advance(7s);
   const auto at = world_.clock.now();
-  world_.store->outbox().delivered(
+  world_.store->first().outbox().delivered(
       world_.session_key(), said, 0, {},
       store::ReceiptMark{
           event, tests::receipt_step({{"what", "delivery"}, {"seq", 1}, {"status", 204}}), at});
@@ -476,7 +478,8 @@ TEST_F(Why, PoisonedEventNamesItsDeadLetter) {
   const auto waits = of(id);
   expect_reasons(waits, {"deadLetter"});
   EXPECT_NE(subject(waits).find("went down 3 times"), std::string::npos) << waits;
-  ASSERT_TRUE(world_.store->dead_letters().discard(world_.session_key().project_id, letter));
+  ASSERT_TRUE(
+      world_.store->first().dead_letters().discard(world_.session_key().project_id, letter));
   expect_reasons(of(id), {});
 }
 

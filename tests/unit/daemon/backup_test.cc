@@ -152,7 +152,7 @@ TEST_F(BackupTest, RestoredFolderIsThatOfTheBackupAndItsLogIsReadAgain) {
   EXPECT_EQ(restored->created_at, clock_.now());
   auto store = open_store(there, clock_);
   ASSERT_TRUE(store) << store.error().message;
-  EXPECT_EQ((**(*store)->sessions().load(key_)).version, 1);
+  EXPECT_EQ((**(*store)->first().sessions().load(key_)).version, 1);
   auto log = open_log(there, **store, clock_);
   ASSERT_TRUE(log) << log.error().message;
   const auto range = log->log->ranges()->front();

@@ -81,7 +81,10 @@ class BulkWorkTest : public World {
     return job;
   }
   std::vector<store::DeadLetter> letters(std::optional<DeadLetterState> state) {
-    return store_->dead_letters().list({.project_id = project(), .state = state}, 0, 1'000)->rows;
+    return store_->first()
+        .dead_letters()
+        .list({.project_id = project(), .state = state}, 0, 1'000)
+        ->rows;
   }
   Texts appended() {
     Texts texts;
@@ -93,7 +96,12 @@ class BulkWorkTest : public World {
     for (int i = 0; i < 6; ++i) commit_now(turn(key(user), Texts(10, "text")));
   }
   std::vector<store::PendingDelivery> deliveries() {
-    return store_->deliveries().list({.project_id = project()}, {}, 1'000, clock_.now())->rows;
+    return store_->first()
+        .deliveries()
+        .list({.project_id = project(),
+               .endpoints = {id_of("endpoints", "web"), id_of("endpoints", "app")}},
+              {}, 1'000, clock_.now())
+        ->rows;
   }
 
   EventSink sink_;
@@ -214,7 +222,7 @@ TEST_F(BulkWorkTest, ARetryIsOneForASession) {
     model::Output output;
     output.id = delivery.output_id;
     output.seq = delivery.seq;
-    store_->outbox().reschedule(delivery.key, output, clock_.now() + 1h, 3);
+    store_->first().outbox().reschedule(delivery.key, output, clock_.now() + 1h, 3);
   }
   flush();
   const auto job = run(model::retry_deliveries, json{{"state", "waiting"}});

@@ -211,7 +211,7 @@ TEST_F(CallerTest, ReceiptOfACallTellsThatItsResultIsTooLarge) {
   EXPECT_EQ(sink_.events().front().result->error_code, "too_large");
   nlohmann::json step;
   ASSERT_TRUE(eventually([&] {
-    step = store_->receipts().get(input).value().rows.back().body;
+    step = store_->first().receipts().get(input).value().rows.back().body;
     return step["what"] == "call";
   }));
   EXPECT_EQ(step["status"], 200);
@@ -477,7 +477,7 @@ TEST_F(CallerTest, StopDoesNotWaitForAnUpstream) {
 TEST_F(CallerTest, ResultOfAnErasedSessionIsNotAppended) {
   // The session is erased while the upstream works on the call.
   receiver_.set_handler([&](const auto&) {
-    EXPECT_TRUE(store_->user_data().erase({project(), "user-erased"}, {}));
+    EXPECT_TRUE(store_->first().user_data().erase({project(), "user-erased"}, {}));
     return HttpReceiver::Answer{.status = 200};
   });
   offer(call("erased"));
@@ -494,7 +494,7 @@ TEST_F(CallerTest, TriesAreCountedInTheRowAndGoOnAfterARestart) {
   auto pending = call("c1");
   pending.http->retries = 2;
   offer(pending);
-  ASSERT_TRUE(eventually([&] { return (*store_->calls().find("c1"))->attempts == 1; }));
+  ASSERT_TRUE(eventually([&] { return (*store_->first().calls().find("c1"))->attempts == 1; }));
   restart();
   tries(3);
   ASSERT_TRUE(sink_.wait_for(1));
@@ -517,7 +517,7 @@ TEST_F(CallerTest, CallWhoseResultIsInTheLogIsNotMadeAgainAfterARestart) {
   ASSERT_TRUE(eventually([&] { return caller_->idle(); }));
   EXPECT_EQ(receiver_.count(), 2U);
   stop();
-  ASSERT_TRUE(store_->timers().log_lost());
+  ASSERT_TRUE(store_->first().timers().log_lost());
   caller_.reset();
   start();
   EXPECT_TRUE(sink_.wait_for(4)) << "the new log holds no result";

@@ -68,8 +68,8 @@ class CallerTest : public World {
   void start(CallerSettings settings = {}) {
     http_ = std::make_unique<HttpClient>(HttpClientSettings{}, loopback_egress());
     ASSERT_TRUE(http_->start());
-    caller_ = std::make_unique<Caller>(settings, *store_, *http_, sink_.append(), clock_, metrics_,
-                                       ownership_ ? *ownership_ : alone_);
+    caller_ = std::make_unique<Caller>(settings, *store_, store_->first(), *http_, sink_.append(),
+                                       clock_, metrics_, ownership_ ? *ownership_ : alone_);
     ASSERT_TRUE(caller_->start());
   }
   void stop() {
@@ -98,7 +98,7 @@ class CallerTest : public World {
   }
   // Commits the row first, as the end of a Turn does.
   void offer(const model::PendingCall& pending) {
-    if (!store_->calls().waits(pending.id).value()) commit_call(pending);
+    if (!store_->first().calls().waits(pending.id).value()) commit_call(pending);
     caller_->offer(pending.session.project_id, store::target_of(pending));
   }
   model::CallResult result_of(const model::PendingCall& pending) {

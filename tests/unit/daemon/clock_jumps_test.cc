@@ -53,12 +53,12 @@ class ClockJumps : public World, public testing::WithParamInterface<Jump> {
     auto opened = store::Store::open(settings, clock_);
     ASSERT_TRUE(opened) << opened.error().message;
     store_ = *std::move(opened);
-    timers_->set_offset(*store_->timers().offset());
+    timers_->set_offset(*store_->first().timers().offset());
   }
 
   void start_scheduler() {
     scheduler_ = std::make_unique<Scheduler>(SchedulerSettings{.timer_clock = timers_.get()},
-                                             *store_, sink_.append(), clock_, metrics_);
+                                             store_->first(), sink_.append(), clock_, metrics_);
     ASSERT_TRUE(scheduler_->start());
   }
 
@@ -71,7 +71,7 @@ class ClockJumps : public World, public testing::WithParamInterface<Jump> {
 
   void set_clock(milliseconds by) {
     clock_.advance(by);
-    ASSERT_TRUE(store_->timers().keep_offset(timers_->offset()));  // as the Scheduler does
+    ASSERT_TRUE(store_->first().timers().keep_offset(timers_->offset()));  // as the Scheduler does
     if (scheduler_) scheduler_->wake();
   }
 
@@ -156,9 +156,9 @@ TEST_P(ClockJumps, ScheduleIsNeverSilentForLongerThanItsRuleSays) {
   schedule.text = "news";
   schedule.timezone = "UTC";
   ASSERT_TRUE(flows::set_times(schedule, {.cron = "0 * * * *"}, clock_.now()));
-  ASSERT_TRUE(store_->schedules().create(schedule, std::nullopt));
+  ASSERT_TRUE(store_->first().schedules().create(schedule, std::nullopt));
   scheduler_->offer(schedule);
-  const auto stored = [&] { return *store_->schedules().get(project(), schedule.id); };
+  const auto stored = [&] { return *store_->first().schedules().get(project(), schedule.id); };
   const auto comes = [&] {
     const auto row = stored();
     ASSERT_TRUE(eventually([&] { return fired().contains(row.claim()); }));
@@ -188,10 +188,10 @@ TEST_P(ClockJumps, ScheduleIsFoundAtTheStartIfTheClockWasCorrectedMeanwhile) {
   schedule.timezone = "UTC";
   const auto ahead = clock_.now() + std::chrono::abs(GetParam().by);
   ASSERT_TRUE(flows::set_times(schedule, {.cron = "0 * * * *"}, ahead));
-  ASSERT_TRUE(store_->schedules().create(schedule, std::nullopt));
+  ASSERT_TRUE(store_->first().schedules().create(schedule, std::nullopt));
   start_scheduler();
   EXPECT_TRUE(eventually([&] {
-    return store_->schedules().get(project(), schedule.id)->due_at <= clock_.now() + 1h;
+    return store_->first().schedules().get(project(), schedule.id)->due_at <= clock_.now() + 1h;
   }));
 }
 
@@ -231,7 +231,7 @@ TEST_P(ClockJumps, IdempotencyKeyStandsForADay) {
     schedule.session = key("ann");
     schedule.text = "news";
     schedule.timezone = "UTC";
-    return store_->schedules().create(schedule, answer)->has_value();
+    return store_->first().schedules().create(schedule, answer)->has_value();
   };
   ASSERT_FALSE(keep());
   jump();
@@ -281,7 +281,10 @@ TEST_P(ClockJumps, AnswerOfAKeyAndItsClaimAreKeptForTheirTime) {
   const auto never = [] { return false; };
   const auto tidy_up = [&] { ASSERT_TRUE(tidy(*store_, {}, timers_->retention_now(), never)); };
   const auto kept = [&] {
-    return store_->answers().look({key("ann"), "input"}, store_->timer_now())->kept.has_value();
+    return store_->first()
+        .answers()
+        .look({key("ann"), "input"}, store_->timer_now())
+        ->kept.has_value();
   };
   jump();
   pass(store::answer_lifetime - 1ms);
@@ -290,10 +293,10 @@ TEST_P(ClockJumps, AnswerOfAKeyAndItsClaimAreKeptForTheirTime) {
   pass(std::chrono::days(7) - store::answer_lifetime);
   tidy_up();
   EXPECT_FALSE(kept());
-  EXPECT_TRUE(*store_->answers().claimed("input")) << "a second append has no effect";
+  EXPECT_TRUE(*store_->first().answers().claimed("input")) << "a second append has no effect";
   pass(2ms);
   tidy_up();
-  EXPECT_FALSE(*store_->answers().claimed("input"));
+  EXPECT_FALSE(*store_->first().answers().claimed("input"));
 }
 
 TEST_P(ClockJumps, TokensAndCodesLiveForTheirTime) {

@@ -103,10 +103,10 @@ TEST_F(DelivererTest, RetriedSessionGoesBeforeThoseThatAreDueLonger) {
   }
   ASSERT_EQ(receiver_.count(), 3U) << "three failures put the Endpoint off";
   flush();
-  const auto output = store_->outbox().outputs(key("dan"), 0, 1)->front();
+  const auto output = store_->first().outbox().outputs(key("dan"), 0, 1)->front();
   for (std::size_t tries = 4; tries < 6; ++tries) {
-    ASSERT_TRUE(
-        store_->deliveries().retry({.output_id = output.id, .key = key("dan"), .seq = output.seq}));
+    ASSERT_TRUE(store_->first().deliveries().retry(
+        {.output_id = output.id, .key = key("dan"), .seq = output.seq}));
     deliverer_->retry(key("dan"));
     ASSERT_TRUE(receiver_.wait_for(tries));
     settle();
@@ -197,7 +197,7 @@ class PausedWebhook : public DelivererTest {
   }
   std::optional<store::EndpointFailure> health() {
     flush();
-    return *store_->endpoint_health().find(key("ann").endpoint_id);
+    return *store_->first().endpoint_health().find(key("ann").endpoint_id);
   }
 };
 
@@ -240,7 +240,7 @@ TEST_F(PausedWebhook, LosesNoTimeOfRetries) {
   ASSERT_TRUE(receiver_.wait_for(3));
   settle();
   EXPECT_EQ(pending(), 2) << "its outputs are older than retry_for, but were paused";
-  ASSERT_TRUE(store_->endpoint_health().resume(key("ann").endpoint_id));
+  ASSERT_TRUE(store_->first().endpoint_health().resume(key("ann").endpoint_id));
   deliverer_->resume(key("ann").endpoint_id);
   ASSERT_TRUE(receiver_.wait_for(4));
   settle();
@@ -249,15 +249,15 @@ TEST_F(PausedWebhook, LosesNoTimeOfRetries) {
   deliverer_->wake();
   ASSERT_TRUE(eventually([&] {
     const auto left = pending();  // each is given up by a commit of its own
-    return left < 2 && *store_->dead_letters().count_new() == 2 - left;
+    return left < 2 && *store_->first().dead_letters().count_new() == 2 - left;
   }));
 }
 
 TEST_F(PausedWebhook, IsTriedAtOnceWhenAnOperatorAsks) {
   fail_for_an_hour();
-  const auto output = store_->outbox().outputs(key("ann"), 0, 1)->front();
-  ASSERT_TRUE(
-      store_->deliveries().retry({.output_id = output.id, .key = key("ann"), .seq = output.seq}));
+  const auto output = store_->first().outbox().outputs(key("ann"), 0, 1)->front();
+  ASSERT_TRUE(store_->first().deliveries().retry(
+      {.output_id = output.id, .key = key("ann"), .seq = output.seq}));
   deliverer_->retry(key("ann"));
   ASSERT_TRUE(receiver_.wait_for(3));
   settle();
@@ -295,10 +295,10 @@ TEST_F(PausedWebhook, WorksAgainWhenItRefusesAnOutput) {
 
 TEST_F(PausedWebhook, WorksAgainWhenItsLastOutputIsDropped) {
   fail_for_an_hour();
-  const auto outputs = store_->outbox().outputs(key("ann"), 0, 2);
+  const auto outputs = store_->first().outbox().outputs(key("ann"), 0, 2);
   for (const auto& output : *outputs) {
-    ASSERT_TRUE(
-        store_->deliveries().drop({.output_id = output.id, .key = key("ann"), .seq = output.seq}));
+    ASSERT_TRUE(store_->first().deliveries().drop(
+        {.output_id = output.id, .key = key("ann"), .seq = output.seq}));
   }
   deliverer_->ownership_changed();
   ASSERT_TRUE(eventually([&] { return !health(); }));
@@ -340,7 +340,7 @@ TEST_F(DelivererTest, OutputThatIsTooOldIsGivenUpWithoutATryWhileItsEndpointFail
   clock_.advance(25h);
   deliverer_->wake();
   ASSERT_TRUE(eventually([&] { return pending() == 0; }));
-  EXPECT_EQ(*store_->dead_letters().count_new(), 100);
+  EXPECT_EQ(*store_->first().dead_letters().count_new(), 100);
   EXPECT_LT(receiver_.count(), tried + 10);
 }
 
@@ -385,7 +385,7 @@ TEST_F(DelivererTest, ClockThatIsAheadForAWhileGivesNothingUp) {
     ASSERT_TRUE(receiver_.wait_for(before + 3));
     settle();
   }
-  EXPECT_EQ(*store_->dead_letters().count_new(), 0);
+  EXPECT_EQ(*store_->first().dead_letters().count_new(), 0);
   EXPECT_EQ(pending(), 2);
 }
 
@@ -406,7 +406,7 @@ TEST_F(DelivererTest, RestartKeepsTheClockOfRetriesAndAges) {
   deliverer_->wake();
   ASSERT_TRUE(receiver_.wait_for(2));
   settle();
-  EXPECT_EQ(*store_->dead_letters().count_new(), 0);
+  EXPECT_EQ(*store_->first().dead_letters().count_new(), 0);
 }
 
 TEST_F(DelivererTest, RetryIsNotPutOffByAClockThatIsSetBackWhileNoDaemonRuns) {

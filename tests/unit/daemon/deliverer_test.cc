@@ -119,9 +119,9 @@ TEST_F(DelivererTest, OrderHoldsWithHardlyAnyConnections) {
 
 TEST_F(DelivererTest, DropDuringThePostLetsTheNextOutputFollowAtOnce) {
   const auto drop_first = [this] {
-    const auto first = store_->outbox().outputs(key("ann"), 0, 1)->front();
-    EXPECT_TRUE(
-        store_->deliveries().drop({.output_id = first.id, .key = key("ann"), .seq = first.seq}));
+    const auto first = store_->first().outbox().outputs(key("ann"), 0, 1)->front();
+    EXPECT_TRUE(store_->first().deliveries().drop(
+        {.output_id = first.id, .key = key("ann"), .seq = first.seq}));
     deliverer_->offer_earlier(key("ann"));
   };
   receiver_.set_handler([&](const auto& request) {
@@ -219,13 +219,13 @@ TEST_F(DelivererTest, AfterRetryForAnOutputIsADeadLetterAndTheNextFollows) {
   ASSERT_TRUE(receiver_.wait_for(3));
   settle();
   EXPECT_EQ(pending(), 0);
-  const auto letters = store_->dead_letters().list({.project_id = project()}, 0, 10)->rows;
+  const auto letters = store_->first().dead_letters().list({.project_id = project()}, 0, 10)->rows;
   ASSERT_EQ(letters.size(), 1U);
   EXPECT_EQ(letters[0].output_seq, 1);
   EXPECT_EQ(letters[0].reason, "the webhook answered 500");
 
   receiver_.set_handler({});
-  ASSERT_TRUE(store_->dead_letters().replay_output(project(), letters[0].id));
+  ASSERT_TRUE(store_->first().dead_letters().replay_output(project(), letters[0].id));
   deliverer_->offer_earlier(key("ann"));
   ASSERT_TRUE(receiver_.wait_for(4));
   settle();
@@ -250,7 +250,7 @@ TEST_F(DelivererTest, GoneEndsAnOutputAtOnce) {
   ASSERT_TRUE(receiver_.wait_for(1));
   settle();
   EXPECT_EQ(pending(), 0);
-  EXPECT_EQ(*store_->dead_letters().count_new(), 1);
+  EXPECT_EQ(*store_->first().dead_letters().count_new(), 1);
 }
 
 TEST_F(DelivererTest, WithoutAWebhookOutputsAreDroppedWithAMark) {
@@ -272,14 +272,14 @@ TEST_F(DelivererTest, OutputsOfADeletedEndpointBecomeDeadLettersThatAreNotReplay
   say(gone, {"hello", "again"});
   ASSERT_TRUE(eventually([&] { return pending() == 0; }));
   settle();
-  const auto letters = store_->dead_letters().list({.project_id = project()}, 0, 10)->rows;
+  const auto letters = store_->first().dead_letters().list({.project_id = project()}, 0, 10)->rows;
   ASSERT_EQ(letters.size(), 2U);
   for (const auto& letter : letters) {
     EXPECT_EQ(letter.reason, "its Endpoint was deleted");
-    EXPECT_EQ(store_->dead_letters().replay_output(project(), letter.id).error().code,
+    EXPECT_EQ(store_->first().dead_letters().replay_output(project(), letter.id).error().code,
               model::Errc::conflict);
   }
-  EXPECT_EQ(*store_->dead_letters().count_new(), 2);
+  EXPECT_EQ(*store_->first().dead_letters().count_new(), 2);
 }
 
 TEST_F(DelivererTest, ChangedWebhookIsUsedFromThenOn) {

@@ -38,8 +38,8 @@ class DelivererTest : public World {
     on_its_thread.own_thread = false;
     http_ = std::make_unique<HttpClient>(std::move(on_its_thread), loopback_egress());
     ASSERT_TRUE(http_->start());
-    deliverer_ = std::make_unique<Deliverer>(settings, *store_, *http_, clock_, *timer_clock_,
-                                             metrics_, alone_);
+    deliverer_ = std::make_unique<Deliverer>(settings, store_->assets(), store_->first(), *http_,
+                                             clock_, *timer_clock_, metrics_, alone_);
     ASSERT_TRUE(deliverer_->start());
     ASSERT_TRUE(eventually([&] { return deliverer_->idle(); }));
   }
@@ -71,7 +71,7 @@ class DelivererTest : public World {
   }
   [[nodiscard]] std::int64_t pending() {
     flush();
-    return store_->outbox().pending().value();
+    return store_->first().outbox().pending().value();
   }
   [[nodiscard]] std::map<std::string, std::vector<std::string>> received() {
     std::map<std::string, std::vector<std::string>> texts;
@@ -83,7 +83,8 @@ class DelivererTest : public World {
   }
   [[nodiscard]] store::DueDelivery waiting() {
     flush();
-    auto page = store_->outbox().due(key("ann").endpoint_id, model::from_unix_ms(INT64_MAX), 1, 1);
+    auto page =
+        store_->first().outbox().due(key("ann").endpoint_id, model::from_unix_ms(INT64_MAX), 1, 1);
     EXPECT_EQ(page->sessions.size(), 1U);
     return page->sessions.empty() ? store::DueDelivery{} : std::move(page->sessions.front());
   }

@@ -349,7 +349,7 @@ class FollowUpHistories : public FollowUpWorld {
   // --- Comparison with the model -----------------------------------------------------------------
 
   void compare(History& history) {
-    const auto outputs = store_->outbox().outputs(history.key, 0, 1000);
+    const auto outputs = store_->first().outbox().outputs(history.key, 0, 1000);
     ASSERT_TRUE(outputs);
     Texts stored_texts;
     Texts expected_texts;
@@ -374,7 +374,8 @@ class FollowUpHistories : public FollowUpWorld {
 
   void begin_delivery(const History& history, const model::Output& output) {
     std::promise<model::Result<void>> begun;
-    store_->outbox().begin_delivery(history.key, output, [&](auto done) { begun.set_value(done); });
+    store_->first().outbox().begin_delivery(history.key, output,
+                                            [&](auto done) { begun.set_value(done); });
     EXPECT_TRUE(begun.get_future().get());
   }
 

@@ -74,24 +74,24 @@ TEST_F(FollowUps, OneThatAMessageOfItsBatchCancelsHasAReceiptWithAnEnd) {
   const auto said = message("here");
   run({cancelled, said, result_of(stored().execution->pending_call_id)});
   EXPECT_EQ(texts(), (Texts{"echo hi", "echo call", "echo here"}));
-  const auto receipt = store_->receipts().get(cancelled.id);
+  const auto receipt = store_->first().receipts().get(cancelled.id);
   ASSERT_TRUE(receipt) << receipt.error().message;
   EXPECT_EQ(receipt->rows.back().body["ended"], "it was cancelled while it waited");
   EXPECT_EQ(receipt->previous, call.id);
-  EXPECT_EQ(store_->receipts().get(said.id)->previous, cancelled.id);
-  const auto erased = store_->user_data().erase(
+  EXPECT_EQ(store_->first().receipts().get(said.id)->previous, cancelled.id);
+  const auto erased = store_->first().user_data().erase(
       {key_.project_id, key_.user_id}, {.finished = [](const model::Position&) { return true; },
                                         .ended = [](const auto&, const auto&) {}});
   ASSERT_TRUE(erased) << erased.error().message;
   EXPECT_EQ(erased->receipts, 4) << "the chain holds";
-  EXPECT_FALSE(store_->receipts().get(call.id));
+  EXPECT_FALSE(store_->first().receipts().get(call.id));
 }
 
 TEST_F(FollowUps, ReceiptOfAMessageHasTheFollowUpsPlannedAfterIt) {
   run({message("hi"), message("again")});
   const auto planned = waiting();
   ASSERT_EQ(planned.size(), 1U);
-  const auto last = store_->receipts().get(stored().last_receipt);
+  const auto last = store_->first().receipts().get(stored().last_receipt);
   ASSERT_TRUE(last);
   EXPECT_EQ(last->rows.front().body["followUps"],
             nlohmann::json{model::to_unix_ms(planned.front().due_at)});
@@ -175,14 +175,15 @@ TEST_F(FollowUps, AnswerWithdrawsAFollowUpWhoseDeliveryHasNotBegun) {
     const auto& output = batch.commit.outputs.at(0);
     std::promise<model::Result<void>> asked;
     if (begun) {
-      store_->outbox().begin_delivery(key_, output, [&](auto done) { asked.set_value(done); });
+      store_->first().outbox().begin_delivery(key_, output,
+                                              [&](auto done) { asked.set_value(done); });
       EXPECT_TRUE(asked.get_future().get());
     }
     run({message("here")});
     const auto said = texts();
     EXPECT_EQ(std::ranges::count(said, "Still there?"), begun ? 1 : 0);
     std::promise<model::Result<void>> late;
-    store_->outbox().begin_delivery(key_, output, [&](auto done) { late.set_value(done); });
+    store_->first().outbox().begin_delivery(key_, output, [&](auto done) { late.set_value(done); });
     EXPECT_EQ(late.get_future().get().has_value(), begun);
   }
 }
@@ -257,7 +258,7 @@ TEST_F(FollowUps, AnAnswerEndsAFollowUpFlowThatIsStillAtACall) {
     }
     EXPECT_FALSE(stored().busy());
     EXPECT_EQ(stored().inbox_size, 0);
-    EXPECT_EQ(*store_->calls().pending(), 0);
+    EXPECT_EQ(*store_->first().calls().pending(), 0);
     EXPECT_FALSE(run({result_of(call)}).after.turns);
     EXPECT_EQ(texts().back(), "echo here");
   }

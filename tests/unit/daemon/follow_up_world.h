@@ -136,9 +136,9 @@ class FollowUpWorld : public TurnBatchTest {
   std::vector<model::FollowUp> waiting() {
     std::vector<model::FollowUp> found;
     const auto page =
-        store_->timers().list({.project_id = key_.project_id, .session = key_}, {}, 1'000);
+        store_->first().timers().list({.project_id = key_.project_id, .session = key_}, {}, 1'000);
     for (const auto& row : page->rows) {
-      if (auto follow_up = *store_->timers().follow_up(row.id)) found.push_back(*follow_up);
+      if (auto follow_up = *store_->first().timers().follow_up(row.id)) found.push_back(*follow_up);
     }
     return found;
   }

@@ -41,7 +41,7 @@ class HousekeeperTest : public store::StoreTest {
   }
 
   std::size_t letters() {
-    return store_->dead_letters().list({.project_id = "project"}, 0, 1'000)->rows.size();
+    return store_->first().dead_letters().list({.project_id = "project"}, 0, 1'000)->rows.size();
   }
 
   HousekeeperSettings settings_{.batch = 3};
@@ -71,7 +71,7 @@ TEST_F(HousekeeperTest, NothingIsRemovedUnlessSettingsSaySo) {
   bury("bob");
   clock_.advance(std::chrono::days(3'000));
   tidy_now();
-  EXPECT_TRUE(*store_->sessions().load(key_of("ann")));
+  EXPECT_TRUE(*store_->first().sessions().load(key_of("ann")));
   EXPECT_EQ(letters(), 1U);
 }
 
@@ -87,9 +87,9 @@ TEST_F(HousekeeperTest, TranscriptsGoWithTheirSessionsByBatches) {
   EXPECT_EQ(report.sessions, 10);
   EXPECT_GE(store_->committer().transactions() - transactions, 7U)
       << "several batches, one transaction each";
-  EXPECT_FALSE(*store_->sessions().load(key_of("old0")));
-  EXPECT_TRUE(*store_->sessions().load(key_of("young")));
-  EXPECT_EQ(store_->outbox().outputs(key_of("young"), 0, 10)->size(), 1U);
+  EXPECT_FALSE(*store_->first().sessions().load(key_of("old0")));
+  EXPECT_TRUE(*store_->first().sessions().load(key_of("young")));
+  EXPECT_EQ(store_->first().outbox().outputs(key_of("young"), 0, 10)->size(), 1U);
 }
 
 TEST_F(HousekeeperTest, PendingDeliveriesStay) {
@@ -97,7 +97,7 @@ TEST_F(HousekeeperTest, PendingDeliveriesStay) {
   say("ann", model::Delivery::pending);
   clock_.advance(std::chrono::days(2));
   EXPECT_EQ(tidy_now().sessions, 0);
-  EXPECT_EQ(store_->outbox().pending().value(), 1);
+  EXPECT_EQ(store_->first().outbox().pending().value(), 1);
 }
 
 TEST_F(HousekeeperTest, SessionsOfADeadWebhookDelayNoOthers) {
@@ -107,7 +107,7 @@ TEST_F(HousekeeperTest, SessionsOfADeadWebhookDelayNoOthers) {
   for (int n = 0; n < 10; ++n) say("old" + std::to_string(n));
   clock_.advance(std::chrono::days(2));
   EXPECT_EQ(tidy_now().outputs, 10);
-  EXPECT_EQ(store_->outbox().pending().value(), 1);
+  EXPECT_EQ(store_->first().outbox().pending().value(), 1);
 }
 
 TEST_F(HousekeeperTest, SessionWithAPendingTimerStays) {
@@ -123,7 +123,7 @@ TEST_F(HousekeeperTest, SessionWithAPendingTimerStays) {
   ASSERT_EQ(commit_now(std::move(commit)), store::Outcome::committed);
   clock_.advance(std::chrono::days(2));
   EXPECT_EQ(tidy_now().sessions, 0);
-  EXPECT_TRUE(*store_->sessions().load(key_of("ann")));
+  EXPECT_TRUE(*store_->first().sessions().load(key_of("ann")));
 }
 
 // A restart reads every record after the committed one again, finished or not.
@@ -143,8 +143,8 @@ TEST_F(HousekeeperTest, SessionWhoseRecordMayComeAgainStays) {
   };
   clock_.advance(2h);
   EXPECT_EQ(tidy_now().sessions, 3);
-  EXPECT_TRUE(*store_->sessions().load(key_of("user3")));
-  EXPECT_FALSE(*store_->sessions().load(key_of("user4")));
+  EXPECT_TRUE(*store_->first().sessions().load(key_of("user3")));
+  EXPECT_FALSE(*store_->first().sessions().load(key_of("user4")));
   finished = {3, 5};
   EXPECT_EQ(tidy_now().sessions, 2);
   settings_.finished = []() -> model::Result<store::Sessions::Finished> {
@@ -185,7 +185,7 @@ TEST_F(HousekeeperTest, ConversationsOfADeletedProjectAreErased) {
   }));
   const auto report = tidy_now();
   EXPECT_EQ(report.deleted_projects.sessions, 2);
-  EXPECT_FALSE(store_->sessions().load(key_of("ann"))->has_value());
+  EXPECT_FALSE(store_->first().sessions().load(key_of("ann"))->has_value());
   EXPECT_EQ(letters(), 0U);
 }
 

@@ -192,7 +192,7 @@ TEST_F(JobWorkerTest, CancelReachesAStepThatWaits) {
 TEST_F(JobWorkerTest, JobOfAWorkerThatVanishedGoesOnAfterItsLease) {
   const auto id = create();
   ASSERT_TRUE(store_->jobs().lease(id, clock_.now() + 1min));
-  start(&store_->notifications());
+  start(&store_->first().notifications());
   EXPECT_EQ(state(id), JobState::active);
   clock_.advance(2min);
   EXPECT_TRUE(becomes(id, JobState::done));
@@ -234,7 +234,7 @@ TEST_F(JobWorkerTest, JobOfAnotherDaemonBeginsWithItsNotification) {
   const auto first = create();
   replace_worker(std::make_unique<JobWorker>(JobWorkerSettings{.rescue_interval = 24h},
                                              store_->jobs(), *steps_, clock_,
-                                             &store_->notifications()));
+                                             &store_->first().notifications()));
   ASSERT_TRUE(worker_->start());
   ASSERT_TRUE(becomes(first, JobState::done)) << "the rescue finds the job";
   {
@@ -246,7 +246,7 @@ TEST_F(JobWorkerTest, JobOfAnotherDaemonBeginsWithItsNotification) {
   other.type = "other";
   ASSERT_TRUE(store_->jobs().create(other));
   EXPECT_EQ(state(other.id), JobState::queued);
-  store_->notifications().tell(std::string(store::Jobs::wake_topic) + ' ' + other.id);
+  store_->first().notifications().tell(std::string(store::Jobs::wake_topic) + ' ' + other.id);
   EXPECT_TRUE(becomes(other.id, JobState::done));
 }
 

@@ -172,8 +172,8 @@ class DelivererOfSome : public World {
   void start(std::chrono::milliseconds look_interval = 1h) {
     DelivererSettings settings;
     settings.look_interval = look_interval;
-    deliverer_ = std::make_unique<Deliverer>(settings, *store_, http_, clock_, timer_clock_,
-                                             metrics_, owners_.ownership);
+    deliverer_ = std::make_unique<Deliverer>(settings, store_->assets(), store_->first(), http_,
+                                             clock_, timer_clock_, metrics_, owners_.ownership);
     ASSERT_TRUE(deliverer_->start());
     settle();
   }
@@ -231,7 +231,7 @@ TEST_F(DelivererOfSome, OutputsOfALostPartitionAreNotSent) {
   settle();
   EXPECT_EQ(received(), (Texts{"ours"}));
   flush();
-  EXPECT_EQ(store_->outbox().pending().value(), 1);
+  EXPECT_EQ(store_->first().outbox().pending().value(), 1);
 }
 
 TEST_F(DelivererOfSome, RetryAndResumeAreForTheOwner) {
@@ -249,9 +249,9 @@ TEST_F(DelivererOfSome, RetryAndResumeAreForTheOwner) {
   deliverer_->resume(key(other_).endpoint_id);
   settle();
   EXPECT_EQ(received(), Texts{"mine"});
-  const auto output = store_->outbox().outputs(key("mine"), 0, 1)->front();
-  ASSERT_TRUE(
-      store_->deliveries().retry({.output_id = output.id, .key = key("mine"), .seq = output.seq}));
+  const auto output = store_->first().outbox().outputs(key("mine"), 0, 1)->front();
+  ASSERT_TRUE(store_->first().deliveries().retry(
+      {.output_id = output.id, .key = key("mine"), .seq = output.seq}));
   deliverer_->retry(key("mine"));
   ASSERT_TRUE(receiver_.wait_for(2));
   EXPECT_EQ(received(), (Texts{"mine", "mine"}));
@@ -260,16 +260,16 @@ TEST_F(DelivererOfSome, RetryAndResumeAreForTheOwner) {
 TEST_F(DelivererOfSome, PauseEndsWhenAnotherDaemonHasEndedIt) {
   const auto endpoint_id = key("mine").endpoint_id;
   commit_now(turn(key("mine"), {"hello"}));
-  store_->endpoint_health().failed({.endpoint_id = endpoint_id,
-                                    .failing_since = clock_.now(),
-                                    .last_at = clock_.now(),
-                                    .paused_since = clock_.now(),
-                                    .next_probe = clock_.now() + 1h});
+  store_->first().endpoint_health().failed({.endpoint_id = endpoint_id,
+                                            .failing_since = clock_.now(),
+                                            .last_at = clock_.now(),
+                                            .paused_since = clock_.now(),
+                                            .next_probe = clock_.now() + 1h});
   flush();
   owners_.take(key("mine"));
   start(1ms);
   EXPECT_EQ(received(), Texts{});
-  store_->endpoint_health().works(endpoint_id, clock_.now());
+  store_->first().endpoint_health().works(endpoint_id, clock_.now());
   ASSERT_TRUE(receiver_.wait_for(1));
   EXPECT_EQ(received(), Texts{"hello"});
 }

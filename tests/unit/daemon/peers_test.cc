@@ -93,7 +93,7 @@ class PeersTest : public testing::Test {
   // After this b hears every notification. Before, it hears only that it may have missed some.
   void wait_until_b_listens() {
     std::atomic<bool> heard{false};
-    const auto probe = b_.store->notifications().subscribe(
+    const auto probe = b_.store->first().notifications().subscribe(
         "probe", [&](std::string_view payload) { heard = heard || payload == "1"; });
     EXPECT_TRUE(eventually([&] {
       const auto work = [](store::Writer& writer) -> model::Result<void> {
@@ -200,8 +200,8 @@ class SharedTimersTest : public PeersTest {
       const int owner = id.starts_with('a') ? 0 : 1;
       return (swapped_ ? 1 - owner : owner) == number;
     };
-    one.scheduler = std::make_unique<Scheduler>(settings, *daemon.store, one.sink.append(), clock_,
-                                                one.metrics);
+    one.scheduler = std::make_unique<Scheduler>(settings, daemon.store->first(), one.sink.append(),
+                                                clock_, one.metrics);
     ASSERT_TRUE(one.scheduler->start());
   }
   // Commits the timers at the first daemon, whichever scheduler owns them.
@@ -280,7 +280,7 @@ TEST_F(SharedTimersTest, ASchedulesNextTimeIsFound) {
   schedule.text = "later";
   schedule.timezone = "UTC";
   schedule.due_at = clock_.now() + 10s;
-  const auto created = a_.store->schedules().create(schedule, std::nullopt);
+  const auto created = a_.store->first().schedules().create(schedule, std::nullopt);
   ASSERT_TRUE(created) << created.error().message;
   store::SessionCommit commit;
   commit.key = commit.after.key = schedule.session;
@@ -333,7 +333,7 @@ TEST_F(PeersTest, AJobBeginsInADaemonThatDidNotMakeIt) {
   wait_until_b_listens();  // b's worker does not hear of the first job
   OneStep steps(b_.store->jobs());
   JobWorker worker({.rescue_interval = 24h}, b_.store->jobs(), steps, clock_,
-                   &b_.store->notifications());
+                   &b_.store->first().notifications());
   ASSERT_TRUE(worker.start());
   ASSERT_TRUE(eventually(is_done)) << "the rescue finds the job";
   create("second");
@@ -399,10 +399,10 @@ TEST_F(SharedLimitsTest, TheInboxOfASessionThatIsErasedElsewhereIsForgotten) {
   const model::SessionKey other{"project", "endpoint", "other", "s"};
   busy.set(erased, 1);
   busy.set(other, 1);
-  store_->notifications().tell("deliver " + erased.encode());
+  store_->first().notifications().tell("deliver " + erased.encode());
   EXPECT_EQ(busy.inbox_size(erased.encode()), 0);
   EXPECT_EQ(busy.inbox_size(other.encode()), 1);
-  store_->notifications().tell("");
+  store_->first().notifications().tell("");
   EXPECT_EQ(busy.inbox_size(other.encode()), 0) << "an announcement may have been lost";
 }
 

@@ -84,7 +84,7 @@ class RecoveryTest : public TurnBatchTest {
     clock_.advance(1s);
   }
 
-  Counted counted() { return store_->attempts().counted().value(); }
+  Counted counted() { return store_->first().attempts().counted().value(); }
   Counted counted_as(const std::map<std::string, int>& counts) {
     Counted expected;
     for (const auto& logged : log_) {
@@ -235,7 +235,7 @@ TEST_F(RecoveryTest, AStartThatEndsBeforeItsRecorderBeginsIsNotCountedTwice) {
   auto recorder = FlightRecorder::open(flight_recorder_file(folder_.path()), boot_).value();
   const auto left = recorder->left();
   const std::vector<model::Position> committed{{1, 0, 0}};
-  ASSERT_TRUE(store_->attempts().attribute(left.run, left.events, committed));
+  ASSERT_TRUE(store_->first().attempts().attribute(left.run, left.events, committed));
   restart();
   begin_start();
   EXPECT_EQ(counted(), counted_as({{"a", 1}}));

@@ -44,7 +44,8 @@ class SchedulerTest : public World {
 
   void start(SchedulerSettings settings = {}) {
     scheduler_.reset();
-    scheduler_ = std::make_unique<Scheduler>(settings, *store_, sink_.append(), clock_, metrics_);
+    scheduler_ =
+        std::make_unique<Scheduler>(settings, store_->first(), sink_.append(), clock_, metrics_);
     ASSERT_TRUE(scheduler_->start());
   }
   model::PendingCall timer(const std::string& id, std::chrono::milliseconds in) {
@@ -121,10 +122,10 @@ TEST_F(SchedulerTest, ScheduleIsAnInjectAtItsTimeAndNoneOnceItIsCancelled) {
   model::Schedule cancelled = schedule;
   cancelled.id = model::new_id();
   for (const auto& each : {schedule, cancelled}) {
-    ASSERT_TRUE(store_->schedules().create(each, std::nullopt));
+    ASSERT_TRUE(store_->first().schedules().create(each, std::nullopt));
     scheduler_->offer(each);
   }
-  ASSERT_TRUE(store_->schedules().cancel(cancelled.session.project_id, cancelled.id));
+  ASSERT_TRUE(store_->first().schedules().cancel(cancelled.session.project_id, cancelled.id));
   advance(10s);
   ASSERT_TRUE(comes_to_rest());
   ASSERT_EQ(sink_.events().size(), 1U);
@@ -143,7 +144,7 @@ TEST_F(SchedulerTest, TimersOfAllKindsAreFoundInTheOrderOfTheirTimes) {
   schedule.text = "later";
   schedule.timezone = "UTC";
   schedule.due_at = clock_.now() - 2h;
-  ASSERT_TRUE(store_->schedules().create(schedule, std::nullopt));
+  ASSERT_TRUE(store_->first().schedules().create(schedule, std::nullopt));
   commit_timer(timer("t1", -3h));
   commit_timer(timer("t2", -1h));
   start();
@@ -236,7 +237,7 @@ TEST_F(SchedulerTest, UnreadableTimerDelaysNoOther) {
   for (const auto in : {-3h, -2h, -1h}) {
     schedule.id = model::new_id();
     schedule.due_at = clock_.now() + in;
-    ASSERT_TRUE(store_->schedules().create(schedule, std::nullopt));
+    ASSERT_TRUE(store_->first().schedules().create(schedule, std::nullopt));
     made.push_back(schedule);
   }
   write("UPDATE schedules SET message = '[' WHERE id = '" + made[0].id + "';" +
@@ -256,8 +257,8 @@ TEST_F(SchedulerTest, LateTimersGiveWayToABacklog) {
   }
   std::atomic<std::size_t> backlog{500};
   start({.backlog = [&] { return backlog.load(); }, .max_backlog = 500, .backlog_pause = 1h});
-  ASSERT_TRUE(
-      eventually([&] { return store_->timers().due(clock_.now(), {}, 200)->timers.size() == 84; }));
+  ASSERT_TRUE(eventually(
+      [&] { return store_->first().timers().due(clock_.now(), {}, 200)->timers.size() == 84; }));
   EXPECT_EQ(sink_.events().size(), 16U) << "late timers continue at a low rate";
   backlog = 499;
   scheduler_->wake();
@@ -305,7 +306,7 @@ TEST_F(SchedulerTest, TimersKeepTheirWaitWhenTheClockIsSet) {
   schedule.text = "later";
   schedule.timezone = "UTC";
   schedule.due_at = clock_.now() + 25h;
-  ASSERT_TRUE(store_->schedules().create(schedule, std::nullopt));
+  ASSERT_TRUE(store_->first().schedules().create(schedule, std::nullopt));
   scheduler_->offer(schedule);
   put("t1", 20min);
   ASSERT_TRUE(comes_to_rest());
@@ -330,10 +331,10 @@ TEST_F(SchedulerTest, TimersKeepTheirWaitWhenTheClockIsSet) {
   write("DELETE FROM schedules; DELETE FROM pending_calls WHERE id <> 't2'");
   jump(-48h);
   ASSERT_TRUE(comes_to_rest());
-  ASSERT_TRUE(eventually([&] { return store_->timers().offset() == 24h; }));
+  ASSERT_TRUE(eventually([&] { return store_->first().timers().offset() == 24h; }));
   scheduler_->stop();
   TimerClock next_run(seen, steadily);
-  next_run.set_offset(*store_->timers().offset());
+  next_run.set_offset(*store_->first().timers().offset());
   start({.timer_clock = &next_run});
   ASSERT_TRUE(comes_to_rest());
   advance(10min);
@@ -360,11 +361,11 @@ TEST_F(SchedulerTest, TimerOfAnErasedSessionAppendsNothing) {
   schedule.text = "later";
   schedule.timezone = "UTC";
   schedule.due_at = clock_.now() + 10s;
-  ASSERT_TRUE(store_->schedules().create(schedule, std::nullopt));
+  ASSERT_TRUE(store_->first().schedules().create(schedule, std::nullopt));
   scheduler_->offer(schedule);
   ASSERT_TRUE(comes_to_rest());
   for (const char* user : {"user-t1", "user-f1", "user-s1"}) {
-    ASSERT_TRUE(store_->user_data().erase({key(user).project_id, user}, {}));
+    ASSERT_TRUE(store_->first().user_data().erase({key(user).project_id, user}, {}));
   }
   put("probe", 11s);
   advance(11s);
@@ -389,7 +390,7 @@ TEST_F(SchedulerTest, PostponedTimerComesAtItsNewTimeOnly) {
   put("t2", 1h);
   ASSERT_TRUE(comes_to_rest());
   const auto put_off = [&](const std::string& id, std::chrono::milliseconds in) {
-    const auto moved = store_->timers().reschedule(id, clock_.now() + in);
+    const auto moved = store_->first().timers().reschedule(id, clock_.now() + in);
     ASSERT_TRUE(moved) << moved.error().message;
     scheduler_->offer(moved->place.due);
   };
@@ -442,7 +443,7 @@ TEST_F(SchedulerTest, OneWhoseEventIsInTheLogComesAgainOnlyWithAnotherLog) {
   ASSERT_TRUE(comes_to_rest());
   EXPECT_EQ(fired(), (std::vector<std::string>{"t1", "t2"}));
   scheduler_->stop();
-  ASSERT_TRUE(store_->timers().log_lost());
+  ASSERT_TRUE(store_->first().timers().log_lost());
   start();
   EXPECT_TRUE(sink_.wait_for(4));
 }
@@ -466,7 +467,7 @@ TEST_F(SchedulerTest, ScheduleOfAClusterGoesByTheServersClock) {
   schedule.text = "later";
   schedule.timezone = "UTC";
   schedule.due_at = server.now() + 30min;
-  ASSERT_TRUE(store_->schedules().create(schedule, std::nullopt));
+  ASSERT_TRUE(store_->first().schedules().create(schedule, std::nullopt));
   auto probe = timer("probe", 0ms);
   probe.due_at = server.now();
   commit_timer(probe);
@@ -485,7 +486,7 @@ TEST_F(SchedulerTest, ScheduleOfAClusterGoesByTheServersClock) {
 TEST_F(SchedulerTest, StopIsToleratedTwiceAndWithoutStart) {
   scheduler_->stop();
   scheduler_->stop();
-  Scheduler unstarted({}, *store_, sink_.append(), clock_, metrics_);
+  Scheduler unstarted({}, store_->first(), sink_.append(), clock_, metrics_);
   unstarted.stop();
   scheduler_->offer(clock_.now());
   EXPECT_TRUE(sink_.events().empty());

@@ -23,7 +23,7 @@ class Schedules : public TurnBatchTest {
     schedule.timezone = "UTC";
     schedule.due_at = clock_.now() + in;
     schedule.created_at = clock_.now();
-    EXPECT_TRUE(store_->schedules().create(schedule, std::nullopt));
+    EXPECT_TRUE(store_->first().schedules().create(schedule, std::nullopt));
     return schedule;
   }
 
@@ -35,7 +35,7 @@ class Schedules : public TurnBatchTest {
   }
 
   std::optional<Schedule> stored(const std::string& id) {
-    auto found = store_->schedules().get(key_.project_id, id);
+    auto found = store_->first().schedules().get(key_.project_id, id);
     return found ? std::optional(*found) : std::nullopt;
   }
 };
@@ -97,10 +97,10 @@ TEST_F(Schedules, MissedTimesComeOnce) {
 
 TEST_F(Schedules, OneThatWasCancelledOrPutOffHasNoEffectAtItsOldTime) {
   const auto cancelled = put("", 0min);
-  ASSERT_TRUE(store_->schedules().cancel(key_.project_id, cancelled.id));
-  EXPECT_FALSE(store_->schedules().cancel(key_.project_id, cancelled.id));
+  ASSERT_TRUE(store_->first().schedules().cancel(key_.project_id, cancelled.id));
+  EXPECT_FALSE(store_->first().schedules().cancel(key_.project_id, cancelled.id));
   const auto moved = put("", 0min);
-  auto later = store_->schedules().reschedule(
+  auto later = store_->first().schedules().reschedule(
       key_.project_id, moved.id, {.cron = "", .timezone = "UTC", .due_at = clock_.now() + 1h});
   ASSERT_TRUE(later);
   run({due_event(cancelled), due_event(moved)});
@@ -115,15 +115,15 @@ TEST_F(Schedules, ForABusySessionOneWaitsInTheInboxAndTheScheduleGoesOn) {
   const TurnBatch batch = run({due_event(schedule)});
   EXPECT_EQ(batch.after.schedules.size(), 1U);
   EXPECT_EQ(stored(schedule.id)->fired, 1);
-  EXPECT_EQ(store_->sessions().load(key_)->value().inbox_size, 1);
-  run({result_of(store_->sessions().load(key_)->value().execution->pending_call_id)});
+  EXPECT_EQ(store_->first().sessions().load(key_)->value().inbox_size, 1);
+  run({result_of(store_->first().sessions().load(key_)->value().execution->pending_call_id)});
   EXPECT_EQ(texts(), (Texts{"one call 1", "one news 2"}));
 }
 
 TEST_F(Schedules, OneOfAnotherProjectIsNotFound) {
   const auto schedule = put("", 10min);
-  EXPECT_FALSE(store_->schedules().get(std::string(24, 'z'), schedule.id));
-  EXPECT_FALSE(store_->schedules().cancel(std::string(24, 'z'), schedule.id));
+  EXPECT_FALSE(store_->first().schedules().get(std::string(24, 'z'), schedule.id));
+  EXPECT_FALSE(store_->first().schedules().cancel(std::string(24, 'z'), schedule.id));
   EXPECT_TRUE(stored(schedule.id));
 }
 
@@ -131,7 +131,7 @@ TEST_F(Schedules, TheyAreReadByDueTimeAndInTheOrderTheyWereMade) {
   const auto late = put("", 2h);
   const auto early = put("", 1h);
   for (const auto offset : {0min, 90min, -90min}) {
-    const auto& timers = store_->timers();
+    const auto& timers = store_->first().timers();
     const auto now = clock_.now() + offset;
     EXPECT_EQ(timers.due(now, offset, 10)->next, early.due_at + offset);
     const auto by_due = timers.due(now + 2h, offset, 10);
@@ -143,10 +143,10 @@ TEST_F(Schedules, TheyAreReadByDueTimeAndInTheOrderTheyWereMade) {
     ASSERT_EQ(behind->timers.size(), 1U);
     EXPECT_EQ(behind->timers[0].claim.id, late.claim());
   }
-  const auto page = store_->schedules().list(key_.project_id, 0, 1);
+  const auto page = store_->first().schedules().list(key_.project_id, 0, 1);
   ASSERT_EQ(page->size(), 1U);
   EXPECT_EQ((*page)[0].schedule.id, late.id);
-  EXPECT_EQ(store_->schedules().list(key_.project_id, (*page)[0].n, 10)->at(0).schedule.id,
+  EXPECT_EQ(store_->first().schedules().list(key_.project_id, (*page)[0].n, 10)->at(0).schedule.id,
             early.id);
 }
 

@@ -20,11 +20,12 @@ class TimeOuts : public FollowUpWorld {
   // The rows of the questions' timers in the store.
   std::vector<model::PendingCall> timers() {
     std::vector<model::PendingCall> list;
-    const auto due = store_->timers().due(clock_.now() + std::chrono::days(9'999), 0ms, 100);
+    const auto due =
+        store_->first().timers().due(clock_.now() + std::chrono::days(9'999), 0ms, 100);
     EXPECT_TRUE(due);
     for (const auto& one : due->timers) {
       if (one.claim.kind != Claim::Kind::timer) continue;
-      const auto call = store_->calls().find(one.claim.id);
+      const auto call = store_->first().calls().find(one.claim.id);
       EXPECT_TRUE(call && *call);
       list.push_back((*call)->call);
     }
@@ -130,7 +131,7 @@ class Bursts : public TimeOuts {
     return made;
   }
   store::Receipt receipt_of(const Event& made) {
-    auto receipt = store_->receipts().get(made.id);
+    auto receipt = store_->first().receipts().get(made.id);
     EXPECT_TRUE(receipt) << receipt.error().message;
     return receipt ? *std::move(receipt) : store::Receipt();
   }
@@ -319,7 +320,7 @@ TEST_F(TimeOuts, OneThatComesWhileAFollowUpIsAtACallWaitsForItsEnd) {
 TEST_F(TimeOuts, OneThatAnOperatorCancelledHasNoEffect) {
   run({message("quick")});
   const Event fired = over();
-  ASSERT_TRUE(store_->timers().cancel(fired.claim->id));
+  ASSERT_TRUE(store_->first().timers().cancel(fired.claim->id));
   clock_.advance(10min);
   EXPECT_FALSE(run({fired}).after.turns);
   run({message("me")});
@@ -329,7 +330,7 @@ TEST_F(TimeOuts, OneThatAnOperatorCancelledHasNoEffect) {
 TEST_F(TimeOuts, ResetTakesTheTimerWithIt) {
   run({message("quick")});
   const Event fired = over();
-  ASSERT_TRUE(store_->sessions().reset(key_, {}));
+  ASSERT_TRUE(store_->first().sessions().reset(key_, {}));
   EXPECT_TRUE(timers().empty());
   EXPECT_FALSE(run({fired}).after.turns);
 }

@@ -215,17 +215,17 @@ TEST_F(TurnBatchAnswersTest, AFailureWithAnErrorTextIsAnAnswer) {
 TEST_F(TurnBatchAnswersTest, AResetBringsAMessageToRest) {
   const Event asked = message("tell");
   run({asked});
-  ASSERT_TRUE(store_->sessions().reset(key_));
+  ASSERT_TRUE(store_->first().sessions().reset(key_));
   EXPECT_EQ(look(asked).stage, Stage::failed);
   const Event later = message("tell");
   run({later});
   cut(later);
-  ASSERT_TRUE(store_->sessions().reset(key_));
+  ASSERT_TRUE(store_->first().sessions().reset(key_));
   EXPECT_EQ(look(later).stage, Stage::at_rest) << "its client has its answer";
   Event accepted = keyed_message("tell");
   accepted.answer_until.reset();
   run({accepted});
-  ASSERT_TRUE(store_->sessions().reset(key_));
+  ASSERT_TRUE(store_->first().sessions().reset(key_));
   EXPECT_EQ(look(accepted).stage, Stage::at_rest) << "its key is spent";
 }
 

@@ -104,7 +104,7 @@ TEST_F(MissingAssetsTest, AScheduledMessageWaitsUntilItsEndpointCanBeRead) {
   schedule.text = "news";
   schedule.timezone = "UTC";
   schedule.due_at = schedule.created_at = clock_.now();
-  ASSERT_TRUE(store_->schedules().create(schedule, std::nullopt));
+  ASSERT_TRUE(store_->first().schedules().create(schedule, std::nullopt));
   Event due = event("news", EventType::user_message);  // of this type, no use is counted
   due.claim = Claim{Claim::Kind::schedule, schedule.claim()};
   const std::vector records{record(due)};
@@ -188,7 +188,7 @@ TEST_F(TurnBatchTest, ARecordWhoseTraceIsNoneRunsUnderANewOne) {
     EXPECT_EQ(commit_now(build({foreign})), Outcome::committed);
   }
   EXPECT_TRUE(letters().empty());
-  const auto said = store_->outbox().outputs(key_, 0, 10);
+  const auto said = store_->first().outbox().outputs(key_, 0, 10);
   ASSERT_EQ(said->size(), 4U);
   for (const auto& output : *said) EXPECT_TRUE(model::is_trace_id(output.trace_id));
 }
@@ -267,7 +267,7 @@ TEST_F(TurnBatchTest, AnEventAcceptedByAClockAheadRunsAsOfNow) {
   run(all);
   EXPECT_TRUE(letters().empty());
   EXPECT_EQ(texts().size(), all.size());
-  EXPECT_EQ(store_->sessions().load(key_)->value().last_activity_at, clock_.now())
+  EXPECT_EQ(store_->first().sessions().load(key_)->value().last_activity_at, clock_.now())
       << "a later time would delay the expiry";
 }
 
@@ -309,7 +309,7 @@ TEST_F(TurnBatchTest, AnEventThatWasInHandInACrashRunsAloneAndItsCommitForgetsIt
   const std::vector records{record(event("a")), record(event("b")), record(event("c"))};
   const std::vector<store::InHand> left{{records[1].record.id, 0, 1}};
   const std::vector<model::Position> committed{{1, 0, 0}};
-  ASSERT_TRUE(store_->attempts().attribute(1, left, committed));
+  ASSERT_TRUE(store_->first().attempts().attribute(1, left, committed));
   Recovery recovery(*store_);
   const std::vector<queue::PartitionRange> ranges{{0, 1, 0, 3, 0}};
   ASSERT_TRUE(recovery.begin(nullptr, ranges));
@@ -327,7 +327,7 @@ TEST_F(TurnBatchTest, AnEventThatWasInHandInACrashRunsAloneAndItsCommitForgetsIt
   EXPECT_EQ(alone.commit.attempts_settled, std::vector{records[1].record.id});
   ASSERT_EQ(commit_now(alone), Outcome::committed);
   recovery.settled(alone.commit.attempts_settled);
-  EXPECT_TRUE(store_->attempts().counted()->empty());
+  EXPECT_TRUE(store_->first().attempts().counted()->empty());
   run({});
   EXPECT_EQ(texts(), (Texts{"one a 1", "one b 2", "one c 3"}));
 }
@@ -337,7 +337,7 @@ TEST_F(TurnBatchTest, AnEventInHandInThreeCrashesIsADeadLetterAndNotBegun) {
   const std::vector<store::InHand> left{{records[0].record.id, 0, 0}};
   const std::vector<model::Position> committed{{1, 0, 0}};
   for (std::int64_t run = 1; run <= 3; ++run) {
-    ASSERT_TRUE(store_->attempts().attribute(run, left, committed));
+    ASSERT_TRUE(store_->first().attempts().attribute(run, left, committed));
   }
   Recovery recovery(*store_);
   const std::vector<queue::PartitionRange> ranges{{0, 1, 0, 1, 0}};
@@ -349,7 +349,7 @@ TEST_F(TurnBatchTest, AnEventInHandInThreeCrashesIsADeadLetterAndNotBegun) {
   EXPECT_EQ(commit_now(batch), Outcome::committed);
   EXPECT_TRUE(texts().empty());
   ASSERT_EQ(letters().size(), 1U);
-  EXPECT_TRUE(store_->attempts().counted()->empty());
+  EXPECT_TRUE(store_->first().attempts().counted()->empty());
 }
 
 TEST_F(TurnBatchTest, ARefusedEventThatHasToWaitIsSettledAndChangesNothingElse) {
@@ -363,7 +363,7 @@ TEST_F(TurnBatchTest, ARefusedEventThatHasToWaitIsSettledAndChangesNothingElse) 
   EXPECT_FALSE(told.get());
   EXPECT_EQ(kept_status(refused), 500);
   ASSERT_EQ(letters().size(), 1u);
-  EXPECT_TRUE(*store_->answers().claimed(refused.id));
+  EXPECT_TRUE(*store_->first().answers().claimed(refused.id));
   // A second append has no effect, and the execution that the event waits for goes on.
   run({refused});
   EXPECT_EQ(letters().size(), 1u);
@@ -384,7 +384,7 @@ TEST_F(TurnBatchTest, ARefusedResultEndsTheExecutionThatWaitedForIt) {
   const std::string call = run({event("call"), event("b")}).commit.calls.started.at(0).id;
   run_refused({result_of(call)});
   EXPECT_EQ(letters().size(), 1u);
-  EXPECT_FALSE(store_->calls().find(call)->has_value());
+  EXPECT_FALSE(store_->first().calls().find(call)->has_value());
   EXPECT_EQ(texts(), (Texts{"one b 2"}));
 }
 
@@ -396,7 +396,7 @@ TEST_F(TurnBatchTest, AnExecutionThatCannotBeReadLeavesNothingBehind) {
   write("UPDATE sessions SET execution = '{'");
   run({event("a")});
   ASSERT_EQ(letters().size(), 1u);
-  EXPECT_FALSE(store_->calls().find(call)->has_value());
+  EXPECT_FALSE(store_->first().calls().find(call)->has_value());
   run({result_of(call), event("b")});
   EXPECT_EQ(letters().size(), 1u);
   EXPECT_EQ(texts(), (Texts{"looking", "Sorry.", "one b 2"}));
@@ -407,7 +407,7 @@ TEST_F(TurnBatchTest, AResultForAnExecutionThatCannotBeReadIsADeadLetter) {
   write("UPDATE sessions SET execution = '{'");
   run({result_of(call), result_of(call)});
   EXPECT_EQ(letters().size(), 1u);
-  EXPECT_FALSE(store_->calls().find(call)->has_value());
+  EXPECT_FALSE(store_->first().calls().find(call)->has_value());
   EXPECT_FALSE(stored().busy());
 }
 
@@ -418,7 +418,7 @@ TEST_F(TurnBatchTest, AnUnreadableContextEndsItsExecution) {
   run({event("a")});
   EXPECT_EQ(letters().size(), 1u);
   EXPECT_EQ(kept_status(message), 500);
-  EXPECT_FALSE(store_->calls().find(call)->has_value());
+  EXPECT_FALSE(store_->first().calls().find(call)->has_value());
   EXPECT_FALSE(stored().busy());
 }
 

@@ -13,7 +13,7 @@ using nlohmann::json;
 class TurnReceipts : public TurnBatchTest {
  protected:
   store::Receipt receipt_of(const Event& made) {
-    auto receipt = store_->receipts().get(made.id);
+    auto receipt = store_->first().receipts().get(made.id);
     EXPECT_TRUE(receipt) << receipt.error().message;
     return receipt ? *std::move(receipt) : store::Receipt();
   }
@@ -49,8 +49,9 @@ TEST_F(TurnReceipts, TurnHasItsFlowItsNodesAndTheVariablesThatChanged) {
       {"path":"context.count","bytes":8,"value":1,"bytesBefore":0},
       {"path":"profile.seen","bytes":8,"value":1,"bytesBefore":0}])"));
   EXPECT_EQ(row["outputs"], (json{1, 1}));
-  EXPECT_EQ(store_->receipts().find(key_.project_id, "the key", std::string(32, 'a'), 5).value(),
-            std::vector{made.id});
+  EXPECT_EQ(
+      store_->first().receipts().find(key_.project_id, "the key", std::string(32, 'a'), 5).value(),
+      std::vector{made.id});
 }
 
 TEST_F(TurnReceipts, WriteOfTheSameValueIsNoChange) {

@@ -128,7 +128,7 @@ TEST_F(TurnBatchTest, ANotifyWaitsForNoCall) {
   EXPECT_EQ(stored().last_activity_at, before.last_activity_at);
   run({result_of(call)});
   EXPECT_EQ(texts(), (Texts{"said", "one call 1", "one b 2"}));
-  const auto output = store_->outbox().outputs(key_, 0, 1)->front();
+  const auto output = store_->first().outbox().outputs(key_, 0, 1)->front();
   EXPECT_EQ(output.data, said.data);
   EXPECT_EQ(output.source, "bot");
   EXPECT_EQ(output.input_id, said.id);
@@ -162,7 +162,7 @@ TEST_F(TurnBatchTest, AResultThatCameTwiceIsTakenOnce) {
 
 TEST_F(TurnBatchTest, AResultForAResetSessionFindsNoClaim) {
   const std::string call = run({event("call"), event("b")}).commit.calls.started.at(0).id;
-  ASSERT_TRUE(store_->sessions().reset(key_));
+  ASSERT_TRUE(store_->first().sessions().reset(key_));
   run({result_of(call)});
   EXPECT_EQ(texts(), (Texts{"one b 1"}));
 }
@@ -279,7 +279,7 @@ TEST_F(TurnBatchTest, AProfileThatAnotherSessionChangedIsAConflict) {
   key_ = first_key;
   EXPECT_EQ(commit_now(mine), Outcome::conflict);
   run({event("profile")});
-  EXPECT_EQ(store_->sessions().load_with_profile(key_)->profile.data["seen"], 2);
+  EXPECT_EQ(store_->first().sessions().load_with_profile(key_)->profile.data["seen"], 2);
 }
 
 TEST_F(TurnBatchTest, AWaitingClientGetsTheAnswerOfTheWholeExecution) {

@@ -225,7 +225,7 @@ class TurnBatchTest : public testing::Test {
   }
 
   store::InputState look(const Event& made) {
-    const auto state = store_->answers().look(input_of(made), timers_.now());
+    const auto state = store_->first().answers().look(input_of(made), timers_.now());
     EXPECT_TRUE(state) << state.error().message;
     return state ? *state : store::InputState();
   }
@@ -233,7 +233,8 @@ class TurnBatchTest : public testing::Test {
   // Cuts the message at its deadline, as the daemon of the waiting client does.
   store::InputState cut(const Event& made) {
     std::promise<model::Result<store::InputState>> promise;
-    store_->answers().cut(input_of(made), [&](auto state) { promise.set_value(std::move(state)); });
+    store_->first().answers().cut(input_of(made),
+                                  [&](auto state) { promise.set_value(std::move(state)); });
     const auto state = promise.get_future().get();
     EXPECT_TRUE(state) << state.error().message;
     return state ? *state : store::InputState();
@@ -276,7 +277,7 @@ class TurnBatchTest : public testing::Test {
 
   std::vector<std::string> texts() {
     std::vector<std::string> said;
-    const auto outputs = store_->outbox().outputs(key_, 0, 1000);
+    const auto outputs = store_->first().outbox().outputs(key_, 0, 1000);
     EXPECT_TRUE(outputs);
     for (const auto& output : *outputs) said.push_back(output.text);
     return said;
@@ -285,7 +286,7 @@ class TurnBatchTest : public testing::Test {
   // The outputs for the webhook, in order.
   Texts for_webhook() {
     Texts sent;
-    const auto due = store_->outbox().due(key_.endpoint_id, clock_.now(), 10, 1000);
+    const auto due = store_->first().outbox().due(key_.endpoint_id, clock_.now(), 10, 1000);
     EXPECT_TRUE(due);
     for (const auto& session : due->sessions) {
       for (const auto& output : session.outputs) sent.push_back(output.text);
@@ -294,10 +295,10 @@ class TurnBatchTest : public testing::Test {
   }
 
   std::vector<store::DeadLetter> letters() {
-    return store_->dead_letters().list({.project_id = key_.project_id}, 0, 100)->rows;
+    return store_->first().dead_letters().list({.project_id = key_.project_id}, 0, 100)->rows;
   }
 
-  model::Session stored() { return **store_->sessions().load(key_); }
+  model::Session stored() { return **store_->first().sessions().load(key_); }
 
   // The clock of timers, for Turns and the store.
   class Timers final : public model::Clock {

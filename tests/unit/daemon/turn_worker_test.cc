@@ -59,7 +59,7 @@ class TurnWorkerTest : public TurnBatchTest {
   TurnPorts ports() {
     return {.deliver = [](const auto&, auto) {},
             .call = [](const auto&, const auto&) {},
-            .timer = [](auto) {},
+            .timer = [](const auto&, auto) {},
             .schedule = [](const auto&) {},
             .counted =
                 [this](const auto&, auto) {
@@ -90,14 +90,14 @@ TEST_F(TurnWorkerTest, EventsInHandAtACrashRunAloneAndOthersSideBySide) {
                                         {records[101].record.id, 0, 101},
                                         {records[250].record.id, 0, 250}};
   const std::vector<model::Position> committed{{1, 0, 0}};
-  ASSERT_TRUE(store_->attempts().attribute(1, left, committed));
+  ASSERT_TRUE(store_->first().attempts().attribute(1, left, committed));
   Recovery recovery(*store_);
   const std::vector<queue::PartitionRange> ranges{{0, 1, 0, count, 0}};
   ASSERT_TRUE(recovery.begin(nullptr, ranges));
   recovery_ = &recovery;
   api::KeyWatch watch;
   api::BusySessions busy;
-  TurnWorker worker(watched(), store_->committer(), watch, busy, metrics_, ports());
+  TurnWorker worker(watched(), watch, busy, metrics_, ports());
   queue::LanesSettings settings;
   settings.workers = workers;
   {
@@ -113,7 +113,7 @@ TEST_F(TurnWorkerTest, EventsInHandAtACrashRunAloneAndOthersSideBySide) {
     for (auto now = committed_.load(); now < count; now = committed_.load()) committed_.wait(now);
   }
   EXPECT_EQ(alone_.load(), left.size());
-  EXPECT_TRUE(store_->attempts().counted()->empty());
+  EXPECT_TRUE(store_->first().attempts().counted()->empty());
   EXPECT_EQ(metrics_.turns.value(), count);
   store_->committer().stop();
 }
@@ -127,14 +127,14 @@ TEST_F(TurnWorkerTest, ASessionThatChangesAfterItWasReadAheadIsReadAgain) {
   api::BusySessions busy;
   auto with = context();
   with.reads_ahead = true;
-  TurnWorker worker(with, store_->committer(), watch, busy, metrics_, ports());
+  TurnWorker worker(with, watch, busy, metrics_, ports());
   queue::LanesSettings settings;
   settings.workers = 1;
   {
     queue::Lanes lanes(settings, [&](queue::Run&& taken, queue::Finish finish) {
       // Bob's session was read with the first one.
       if (taken.in_a_row.empty()) {
-        EXPECT_TRUE(store_->sessions().reset(key_));
+        EXPECT_TRUE(store_->first().sessions().reset(key_));
       }
       worker.handle(std::move(taken), std::move(finish));
     });
@@ -143,7 +143,7 @@ TEST_F(TurnWorkerTest, ASessionThatChangesAfterItWasReadAheadIsReadAgain) {
     for (auto now = committed_.load(); now < 2; now = committed_.load()) committed_.wait(now);
   }
   EXPECT_EQ(metrics_.turn_conflicts.value(), 1);
-  const auto session = *store_->sessions().load(key_);
+  const auto session = *store_->first().sessions().load(key_);
   ASSERT_TRUE(session);
   EXPECT_EQ(session->version, 3);
   EXPECT_EQ(session->context["count"], 1);
@@ -157,7 +157,7 @@ class RecentTurnsTest : public TurnWorkerTest {
     TurnWorkerTest::SetUp();
     auto with = context();
     with.recent = &recent_;
-    worker_.emplace(with, store_->committer(), watch_, busy_, metrics_, ports());
+    worker_.emplace(with, watch_, busy_, metrics_, ports());
     queue::LanesSettings settings;
     settings.workers = 1;
     lanes_.emplace(settings, [this](queue::Run&& taken, queue::Finish finish) {
@@ -175,7 +175,7 @@ class RecentTurnsTest : public TurnWorkerTest {
     lanes_->offer({record(event(text))});
     committed_.wait(before);
   }
-  model::Session stored() { return **store_->sessions().load(key_); }
+  model::Session stored() { return **store_->first().sessions().load(key_); }
   void write(std::string_view sql) {
     ASSERT_TRUE(store_->committer().write_and_wait(
         [&](store::Writer& writer) { writer.connection().run(sql); }));
@@ -201,7 +201,7 @@ TEST_F(RecentTurnsTest, TheNextTurnOfASessionNeedsNoRead) {
 TEST_F(RecentTurnsTest, ASessionThatChangedBehindItsLastTurnIsReadAgain) {
   run_inject("x");
   run_inject("x");
-  ASSERT_TRUE(store_->sessions().reset(key_));
+  ASSERT_TRUE(store_->first().sessions().reset(key_));
   run_inject("x");
   EXPECT_EQ(metrics_.turn_conflicts.value(), 1);
   EXPECT_EQ(stored().context["count"], 1);
@@ -213,7 +213,7 @@ TEST_F(RecentTurnsTest, AResetSessionRunsItsInbox) {
   ASSERT_TRUE(stored().busy());
   ASSERT_EQ(stored().inbox_size, 1);
   ASSERT_TRUE(recent_.has(key_));
-  ASSERT_TRUE(store_->sessions().reset(key_));
+  ASSERT_TRUE(store_->first().sessions().reset(key_));
   lanes_->touch(key_.encode());
   EXPECT_TRUE(eventually([&] { return stored().inbox_size == 0; }));
   EXPECT_EQ(stored().context["count"], 1);
@@ -318,14 +318,15 @@ TEST_F(TurnWorkerTest, AnUnreadableRowDelaysNoEventThatRunsAlone) {
   records.push_back(record(event("alone")));
   write("UPDATE dead_letters SET key = 'damaged'");
   const std::vector<store::InHand> left{{records[1].record.id, 0, records[1].position.offset}};
-  ASSERT_TRUE(store_->attempts().attribute(1, left, std::vector<model::Position>{{1, 0, 0}}));
+  ASSERT_TRUE(
+      store_->first().attempts().attribute(1, left, std::vector<model::Position>{{1, 0, 0}}));
   Recovery recovery(*store_);
   const std::vector<queue::PartitionRange> ranges{{0, 1, 0, 10, 0}};
   ASSERT_TRUE(recovery.begin(nullptr, ranges));
   recovery_ = &recovery;
   api::KeyWatch watch;
   api::BusySessions busy;
-  TurnWorker worker(context(), store_->committer(), watch, busy, metrics_, ports());
+  TurnWorker worker(context(), watch, busy, metrics_, ports());
   queue::LanesSettings settings;
   settings.workers = 1;
   {
@@ -384,7 +385,7 @@ TEST_F(TurnWorkerTest, ManyConflictsOfOneOrganisationDelayAnotherOneByARun) {
   };
   api::KeyWatch watch;
   api::BusySessions busy;
-  TurnWorker worker(with, store_->committer(), watch, busy, metrics_, told);
+  TurnWorker worker(with, watch, busy, metrics_, told);
   queue::LanesSettings settings;
   settings.workers = 1;
   {
@@ -414,7 +415,7 @@ TEST_F(TurnWorkerTest, EachTurnShowsTheHeartbeatOfItsWorker) {
   EXPECT_TRUE(heartbeats.stalled(at, std::chrono::seconds(1)).empty());
   api::KeyWatch watch;
   api::BusySessions busy;
-  TurnWorker worker(context(), store_->committer(), watch, busy, metrics_, ports());
+  TurnWorker worker(context(), watch, busy, metrics_, ports());
   queue::LanesSettings settings;
   settings.workers = 1;
   {

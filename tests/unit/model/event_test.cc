@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "store/model/ids.h"
-#include "store/model/key_range.h"
 #include "store/model/session.h"
+#include "store/model/session_keys.h"
 #include "store/model/trace.h"
 
 namespace conversed::model {

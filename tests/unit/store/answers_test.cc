@@ -30,11 +30,11 @@ class AnswersTest : public StoreTest {
   }
   Stage stage(const AwaitedInput& which) { return look(which).stage; }
   InputState look(const AwaitedInput& which) {
-    return store_->answers().look(which, clock_.now()).value();
+    return store_->first().answers().look(which, clock_.now()).value();
   }
   model::Result<InputState> cut(const AwaitedInput& which) {
     std::promise<model::Result<InputState>> promise;
-    store_->answers().cut(which, [&](auto state) { promise.set_value(std::move(state)); });
+    store_->first().answers().cut(which, [&](auto state) { promise.set_value(std::move(state)); });
     return promise.get_future().get();
   }
 };
@@ -67,13 +67,13 @@ TEST_F(AnswersTest, AnAnswerToACutInputIsAConflictAndADeliveryIsNot) {
   ASSERT_TRUE(state) << state.error().message;
   EXPECT_EQ(state->cut_behind, 1);
   EXPECT_EQ(state->said.size(), 1U);
-  EXPECT_TRUE(*store_->answers().is_cut("one"));
+  EXPECT_TRUE(*store_->first().answers().is_cut("one"));
   EXPECT_EQ(commit_now(turn_of("one", 1, 2)), Outcome::conflict);
   SessionCommit delivery = turn_of("one", 1, 2);
   delivery.answers.uncut.clear();
   delivery.outputs.front().delivery = Delivery::pending;
   EXPECT_EQ(commit_now(std::move(delivery)), Outcome::committed);
-  EXPECT_EQ(*store_->outbox().pending(), 1);
+  EXPECT_EQ(*store_->first().outbox().pending(), 1);
 }
 
 TEST_F(AnswersTest, AnAnswerPastItsDeadlineIsAConflict) {
@@ -102,7 +102,7 @@ TEST_F(AnswersTest, AFailureIsNoneOfAnInputThatIsCut) {
   };
   keep("failed");
   EXPECT_EQ(cut(input("failed", 1))->stage, Stage::failed);
-  EXPECT_FALSE(*store_->answers().is_cut("failed"));
+  EXPECT_FALSE(*store_->first().answers().is_cut("failed"));
   ASSERT_TRUE(cut(input("cut", 2)));
   keep("cut");
   EXPECT_EQ(stage(input("cut", 2)), Stage::unseen);
@@ -111,11 +111,11 @@ TEST_F(AnswersTest, AFailureIsNoneOfAnInputThatIsCut) {
 TEST_F(AnswersTest, ACutIsKeptForADay) {
   ASSERT_TRUE(cut(input("one", 1)));
   clock_.advance(answer_lifetime);
-  ASSERT_TRUE(store_->answers().prune(clock_.now(), clock_.now(), 10));
-  EXPECT_TRUE(*store_->answers().is_cut("one"));
+  ASSERT_TRUE(store_->first().answers().prune(clock_.now(), clock_.now(), 10));
+  EXPECT_TRUE(*store_->first().answers().is_cut("one"));
   clock_.advance(std::chrono::milliseconds(1));
-  EXPECT_EQ(store_->answers().prune(clock_.now(), clock_.now(), 10), 1);
-  EXPECT_FALSE(*store_->answers().is_cut("one"));
+  EXPECT_EQ(store_->first().answers().prune(clock_.now(), clock_.now(), 10), 1);
+  EXPECT_FALSE(*store_->first().answers().is_cut("one"));
 }
 
 TEST_F(AnswersTest, WhileTheStoreIsStoppedNothingIsCut) {

@@ -28,7 +28,7 @@ class AttemptsTest : public testing::Test {
   Counted attribute(std::int64_t run, const std::vector<InHand>& events,
                     std::int64_t committed = 0) {
     const std::vector<model::Position> positions{{1, 0, committed}};
-    auto counted = store_->attempts().attribute(run, events, positions);
+    auto counted = store_->first().attempts().attribute(run, events, positions);
     EXPECT_TRUE(counted);
     return counted.value_or(Counted{});
   }
@@ -39,7 +39,7 @@ class AttemptsTest : public testing::Test {
     for (const auto& [partition, offset] : committed) {
       taking.push_back({partition, offset, offset + 4});
     }
-    auto taken = store_->attempts().take_up(run, taking);
+    auto taken = store_->first().attempts().take_up(run, taking);
     EXPECT_TRUE(taken);
     return taken.value_or(Attempts::TakenUp{});
   }
@@ -47,7 +47,7 @@ class AttemptsTest : public testing::Test {
     return {{partition, {.below = below, .since = clock_.now()}}};
   }
   void give_up(const std::string& run, const std::vector<std::int32_t>& partitions) {
-    EXPECT_TRUE(store_->attempts().give_up(run, partitions));
+    EXPECT_TRUE(store_->first().attempts().give_up(run, partitions));
   }
 
   tests::StorePlace place_;
@@ -70,7 +70,7 @@ TEST_F(AttemptsTest, TheCommitOfAnEventForgetsItsCount) {
   auto commit = turn(key_of("s"), 0, 1);
   commit.attempts_settled = {"a", "never counted"};
   ASSERT_EQ(commit_now(store_->committer(), std::move(commit)), Outcome::committed);
-  EXPECT_EQ(store_->attempts().counted(), (Counted{{"b", 0, 1}}));
+  EXPECT_EQ(store_->first().attempts().counted(), (Counted{{"b", 0, 1}}));
 }
 
 TEST_F(AttemptsTest, CountsOfFinishedEventsAreForgottenUnlessTheyWaitInAnInbox) {
@@ -86,7 +86,7 @@ TEST_F(AttemptsTest, APartitionThatWasGivenUpHasNoWindow) {
   give_up("a", {0});
   EXPECT_TRUE(take_up("b", {{0, 9}}).windows.empty());
   EXPECT_TRUE(take_up("a", {{1, 9}}).windows.empty()) << "the run takes over from itself";
-  EXPECT_TRUE(store_->attempts().give_up_all("a"));
+  EXPECT_TRUE(store_->first().attempts().give_up_all("a"));
   const auto taken = take_up("b", {{1, 9}});
   EXPECT_TRUE(taken.windows.empty());
   EXPECT_FALSE(taken.crashed);
@@ -123,9 +123,10 @@ TEST_F(AttemptsTest, AWindowStaysUntilAllBelowIsFinished) {
 
 TEST_F(AttemptsTest, CountsGoWithTheirPartitionFromRunToRun) {
   (void)take_up("a", {{0, 5}, {1, 5}});
-  ASSERT_TRUE(store_->attempts().begin({"of 0", 0, 5}, 2));
-  ASSERT_TRUE(store_->attempts().begin({"of 1", 1, 5}, 1));
-  ASSERT_TRUE(store_->attempts().begin({"of 0", 0, 5}, 2)) << "a repeat after an unknown outcome";
+  ASSERT_TRUE(store_->first().attempts().begin({"of 0", 0, 5}, 2));
+  ASSERT_TRUE(store_->first().attempts().begin({"of 1", 1, 5}, 1));
+  ASSERT_TRUE(store_->first().attempts().begin({"of 0", 0, 5}, 2))
+      << "a repeat after an unknown outcome";
   EXPECT_EQ(take_up("b", {{0, 5}}).counted, (Counted{{"of 0", 0, 2}}));
   give_up("b", {0});
   EXPECT_EQ(take_up("c", {{0, 5}, {1, 6}}).counted, (Counted{{"of 0", 0, 2}}))

@@ -32,10 +32,11 @@ class CallsTest : public StoreTest {
   // The due calls of the lane, read in pages of `limit`.
   std::vector<std::string> due(const std::string& target, std::size_t limit = 10) {
     std::vector<std::string> ids;
-    auto page = store_->calls().due("project", target, clock_.now(), limit);
+    auto page = store_->first().calls().due("project", target, clock_.now(), limit);
     while (!page->calls.empty()) {
       for (const auto& each : page->calls) ids.push_back(each.id);
-      page = store_->calls().due("project", target, clock_.now(), limit, &page->calls.back());
+      page =
+          store_->first().calls().due("project", target, clock_.now(), limit, &page->calls.back());
     }
     return ids;
   }
@@ -56,18 +57,18 @@ TEST_F(CallsTest, LanesAreProjectsAndTargetsWithTheirFirstDueCall) {
   put(call("b", "https://one.example/y"));
   put(call("c", "https://two.example:8080/"));
   put(call("d", "https://one.example/x", "other"));
-  auto lane = store_->calls().lane_behind("", "");
+  auto lane = store_->first().calls().lane_behind("", "");
   ASSERT_TRUE(lane && *lane);
   EXPECT_EQ((*lane)->project_id, "other");
-  lane = store_->calls().lane_behind("other", std::nullopt);
+  lane = store_->first().calls().lane_behind("other", std::nullopt);
   ASSERT_TRUE(lane && *lane);
   EXPECT_EQ((*lane)->target, "host one.example");
   EXPECT_EQ((*lane)->due_at, first);
-  lane = store_->calls().lane_behind("project", (*lane)->target);
+  lane = store_->first().calls().lane_behind("project", (*lane)->target);
   ASSERT_TRUE(lane && *lane);
   EXPECT_EQ((*lane)->target, "host two.example:8080");
-  EXPECT_FALSE(*store_->calls().lane_behind("project", (*lane)->target));
-  EXPECT_FALSE(*store_->calls().lane_behind("project", std::nullopt));
+  EXPECT_FALSE(*store_->first().calls().lane_behind("project", (*lane)->target));
+  EXPECT_FALSE(*store_->first().calls().lane_behind("project", std::nullopt));
 }
 
 TEST_F(CallsTest, PagesOfDueCallsNeitherRepeatNorSkip) {
@@ -86,29 +87,29 @@ TEST_F(CallsTest, MarksSayWhenACallIsDueAndThatItsResultIsInTheLog) {
   put(call("a", "https://one.example/"));
   put(call("b", "https://one.example/"));
   const auto later = clock_.now() + 30s;
-  store_->calls().put_off("a", later, 2, [] {});
-  store_->calls().appended("b", [] {});
+  store_->first().calls().put_off("a", later, 2, [] {});
+  store_->first().calls().appended("b", [] {});
   wait_for_marks();
-  const auto page = store_->calls().due("project", "host one.example", clock_.now(), 10);
+  const auto page = store_->first().calls().due("project", "host one.example", clock_.now(), 10);
   EXPECT_TRUE(page->calls.empty());
   EXPECT_EQ(page->next, later);
-  EXPECT_EQ((*store_->calls().find("a"))->attempts, 2);
-  store_->calls().put_off("b", clock_.now(), 1, [] {});
-  store_->calls().appended("gone", [] {});
+  EXPECT_EQ((*store_->first().calls().find("a"))->attempts, 2);
+  store_->first().calls().put_off("b", clock_.now(), 1, [] {});
+  store_->first().calls().appended("gone", [] {});
   wait_for_marks();
   clock_.advance(30s);
   EXPECT_EQ(due("host one.example"), Ids{"a"});
-  EXPECT_EQ(*store_->calls().waits("b"), true) << "the Turn of its result has not run";
-  ASSERT_TRUE(store_->timers().log_lost());
+  EXPECT_EQ(*store_->first().calls().waits("b"), true) << "the Turn of its result has not run";
+  ASSERT_TRUE(store_->first().timers().log_lost());
   EXPECT_EQ(due("host one.example"), (Ids{"b", "a"}));
 }
 
 TEST_F(CallsTest, WaitsOfAClockThatWasAheadAreBroughtForward) {
   put(call("a", "https://one.example/"));
   put(call("b", "https://one.example/"));
-  store_->calls().put_off("a", clock_.now() + 48h, 1, [] {});
-  store_->calls().put_off("b", clock_.now() + 30s, 1, [] {});
-  ASSERT_TRUE(store_->calls().bring_forward(clock_.now() + 1min, clock_.now()));
+  store_->first().calls().put_off("a", clock_.now() + 48h, 1, [] {});
+  store_->first().calls().put_off("b", clock_.now() + 30s, 1, [] {});
+  ASSERT_TRUE(store_->first().calls().bring_forward(clock_.now() + 1min, clock_.now()));
   EXPECT_EQ(due("host one.example"), Ids{"a"});
 }
 
@@ -148,7 +149,7 @@ TEST_F(CallsTest, CallsAreCountedBesideAnyNumberOfQuestions) {
         most_counted);
   }));
   put(call("a", "https://one.example/"));
-  EXPECT_EQ(store_->calls().pending(), 1);
+  EXPECT_EQ(store_->first().calls().pending(), 1);
 }
 
 TEST_F(CallsTest, PagesDoNotReadRequests) {
@@ -165,7 +166,7 @@ TEST_F(CallsTest, PagesDoNotReadRequests) {
   put(search);
   ASSERT_TRUE(store_->committer().write_and_wait(
       [](Writer& writer) { writer.connection().run("UPDATE pending_calls SET request = '['"); }));
-  const auto of_page = store_->calls().of_sessions({1, 2}).value();
+  const auto of_page = store_->first().calls().of_sessions({1, 2}).value();
   ASSERT_EQ(of_page.size(), 2U);
   EXPECT_EQ(of_page[0].id, "a");
   EXPECT_EQ(words_of_upstream(of_page[0].upstream.value()), "one.example");
@@ -174,8 +175,8 @@ TEST_F(CallsTest, PagesDoNotReadRequests) {
   EXPECT_EQ(of_page[0].try_at, clock_.now());
   EXPECT_EQ(words_of_upstream(of_page[1].upstream.value()), "the knowledge store manual");
   EXPECT_FALSE(of_page[1].time_limit);
-  EXPECT_EQ(store_->calls().shown("a").value()->session, of_page[0].session);
-  EXPECT_FALSE(store_->calls().shown("c").value());
+  EXPECT_EQ(store_->first().calls().shown("a").value()->session, of_page[0].session);
+  EXPECT_FALSE(store_->first().calls().shown("c").value());
 }
 
 // The cost does not depend on rows of other projects, other lanes or the log.

@@ -27,7 +27,7 @@ TEST_F(CommitterTest, SessionCommitSurvivesReopening) {
   EXPECT_EQ(session.version, 1);
   EXPECT_EQ(session.context["count"], 1);
   EXPECT_EQ(session.position, (model::Position{.epoch = 1, .partition = 3, .offset = 7}));
-  EXPECT_EQ(store_->outbox().outputs(key_of("ann"), 0, 10)->size(), 1U);
+  EXPECT_EQ(store_->first().outbox().outputs(key_of("ann"), 0, 10)->size(), 1U);
 }
 
 TEST_F(CommitterTest, CommitAgainstAnotherVersionIsConflictAndChangesNothing) {
@@ -36,8 +36,8 @@ TEST_F(CommitterTest, CommitAgainstAnotherVersionIsConflictAndChangesNothing) {
   EXPECT_EQ(commit_now(turn(key_of("ann"), 5, 2)), Outcome::conflict);
   EXPECT_EQ(commit_now(turn(key_of("bob"), 1, 2)), Outcome::conflict);
   EXPECT_EQ(load(key_of("ann")).version, 1);
-  EXPECT_FALSE(store_->sessions().load(key_of("bob"))->has_value());
-  EXPECT_EQ(store_->outbox().outputs(key_of("ann"), 0, 10)->size(), 1U);
+  EXPECT_FALSE(store_->first().sessions().load(key_of("bob"))->has_value());
+  EXPECT_EQ(store_->first().outbox().outputs(key_of("ann"), 0, 10)->size(), 1U);
 }
 
 TEST_F(CommitterTest, SuccessorOfALosingCommitLosesToo) {
@@ -72,7 +72,7 @@ TEST_F(CommitterTest, ProfileThatChangedSinceItWasReadIsConflict) {
   EXPECT_EQ(commit_now(reader), Outcome::conflict);
   reader.profile.read_version = 1;
   EXPECT_EQ(commit_now(reader), Outcome::committed);
-  const auto profile = store_->sessions().load_with_profile(key_of("ann"))->profile;
+  const auto profile = store_->first().sessions().load_with_profile(key_of("ann"))->profile;
   EXPECT_EQ(profile.version, 1);
   EXPECT_EQ(profile.data["name"], "Ann");
 }
@@ -81,7 +81,7 @@ TEST_F(CommitterTest, ClaimOfACallIsConsumedOnce) {
   auto begin = turn(key_of("ann"), 0, 1);
   begin.calls.started.push_back(call_of(key_of("ann"), "call1"));
   ASSERT_EQ(commit_now(begin), Outcome::committed);
-  ASSERT_TRUE(store_->calls().find("call1")->has_value());
+  ASSERT_TRUE(store_->first().calls().find("call1")->has_value());
 
   auto result = turn(key_of("ann"), 1, 2);
   result.claims.push_back({model::Claim::Kind::pending_call, "call1"});
@@ -89,7 +89,7 @@ TEST_F(CommitterTest, ClaimOfACallIsConsumedOnce) {
   auto again = turn(key_of("ann"), 2, 3);
   again.claims = result.claims;
   EXPECT_EQ(commit_now(again), Outcome::conflict);
-  EXPECT_FALSE(store_->calls().find("call1")->has_value());
+  EXPECT_FALSE(store_->first().calls().find("call1")->has_value());
 }
 
 TEST_F(CommitterTest, ClaimOfAnotherSessionsCallIsConflict) {
@@ -99,7 +99,7 @@ TEST_F(CommitterTest, ClaimOfAnotherSessionsCallIsConflict) {
   auto thief = turn(key_of("bob"), 0, 2);
   thief.claims.push_back({model::Claim::Kind::pending_call, "call1"});
   EXPECT_EQ(commit_now(thief), Outcome::conflict);
-  EXPECT_TRUE(store_->calls().find("call1")->has_value());
+  EXPECT_TRUE(store_->first().calls().find("call1")->has_value());
 }
 
 TEST_F(CommitterTest, KeyedEventHasItsEffectsOnce) {
@@ -122,16 +122,18 @@ TEST_F(CommitterTest, DeadLetterIsReplayedOnce) {
                                   .event = {"event1", "inject", "trace", "{}"},
                                   .reason = "the Flow is broken"});
   ASSERT_EQ(commit_now(failing), Outcome::committed);
-  ASSERT_EQ(store_->dead_letters().get("project", "letter1")->state, DeadLetterState::fresh);
-  EXPECT_FALSE(store_->dead_letters().get("other", "letter1").has_value());
+  ASSERT_EQ(store_->first().dead_letters().get("project", "letter1")->state,
+            DeadLetterState::fresh);
+  EXPECT_FALSE(store_->first().dead_letters().get("other", "letter1").has_value());
 
   auto replay = turn(key_of("ann"), 1, 2);
   replay.claims.push_back({model::Claim::Kind::dead_letter, "letter1"});
   EXPECT_EQ(commit_now(replay), Outcome::committed);
   replay.expected_version = 2;
   EXPECT_EQ(commit_now(replay), Outcome::conflict);
-  EXPECT_EQ(store_->dead_letters().get("project", "letter1")->state, DeadLetterState::replayed);
-  EXPECT_EQ(store_->dead_letters().discard("project", "letter1").error().code,
+  EXPECT_EQ(store_->first().dead_letters().get("project", "letter1")->state,
+            DeadLetterState::replayed);
+  EXPECT_EQ(store_->first().dead_letters().discard("project", "letter1").error().code,
             model::Errc::conflict);
 }
 
@@ -145,12 +147,12 @@ TEST_F(CommitterTest, InboxKeepsOrderAndCountsItself) {
   next.inbox.removed = 2;
   next.inbox.added.push_back({"d", "inject", "trace", "{}"});
   ASSERT_EQ(commit_now(next), Outcome::committed);
-  const auto inbox = store_->sessions().inbox(key_of("ann"), 10);
+  const auto inbox = store_->first().sessions().inbox(key_of("ann"), 10);
   ASSERT_EQ(inbox->size(), 2U);
   EXPECT_EQ(inbox->at(0).event_id, "c");
   EXPECT_EQ(inbox->at(1).event_id, "d");
   EXPECT_EQ(load(key_of("ann")).inbox_size, 2);
-  EXPECT_EQ(store_->sessions().inboxes(Sessions::Which::to_drain, 0, 10)->size(), 1U);
+  EXPECT_EQ(store_->first().sessions().inboxes(Sessions::Which::to_drain, 0, 10)->size(), 1U);
 
   auto too_many = turn(key_of("ann"), 2, 3);
   too_many.inbox.removed = 3;
@@ -165,7 +167,7 @@ TEST_F(CommitterTest, HighestPositionNeverFalls) {
   ASSERT_EQ(commit_now(turn(key_of("bob"), 0, 8)), Outcome::committed);
   const std::vector<model::Position> expected{{.epoch = 1, .partition = 3, .offset = 9},
                                               {.epoch = 1, .partition = 5, .offset = 4}};
-  EXPECT_EQ(*store_->sessions().highest_positions(), expected);
+  EXPECT_EQ(*store_->first().sessions().highest_positions(), expected);
 }
 
 TEST_F(CommitterTest, QuotaAndAnswersAreCountedWithTheCommitOnly) {
@@ -176,7 +178,7 @@ TEST_F(CommitterTest, QuotaAndAnswersAreCountedWithTheCommitOnly) {
   EXPECT_EQ(commit_now(commit), Outcome::conflict);
   EXPECT_EQ(*store_->usage().used("org", "injects", month_of(clock_.now())), 2);
   const auto kept = [&] {
-    return store_->answers().look({key_of("ann"), "input1"}, clock_.now())->kept;
+    return store_->first().answers().look({key_of("ann"), "input1"}, clock_.now())->kept;
   };
   EXPECT_EQ(kept(), "body");
   clock_.advance(std::chrono::hours(2));

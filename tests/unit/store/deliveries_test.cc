@@ -26,8 +26,8 @@ class DeliveriesTest : public StoreTest {
     ASSERT_TRUE(store_->committer().write_and_wait([](Writer&) {}));
   }
   void put_off(const std::string& user, seconds by) {
-    const auto first = store_->outbox().outputs(key_of(user), 0, 1)->front();
-    store_->outbox().reschedule(key_of(user), first, clock_.now() + by, 2);
+    const auto first = store_->first().outbox().outputs(key_of(user), 0, 1)->front();
+    store_->first().outbox().reschedule(key_of(user), first, clock_.now() + by, 2);
     settle();
   }
   // The filter of the Endpoint.
@@ -38,7 +38,7 @@ class DeliveriesTest : public StoreTest {
   std::vector<std::string> ids(const Deliveries::Filter& filter, std::size_t limit = 100) {
     std::vector<std::string> found;
     for (std::optional<Deliveries::Place> after = Deliveries::Place(); after;) {
-      auto page = store_->deliveries().list(filter, *after, limit, clock_.now());
+      auto page = store_->first().deliveries().list(filter, *after, limit, clock_.now());
       if (!page) ADD_FAILURE() << page.error().message;
       EXPECT_LE(page->rows.size(), limit);
       for (const auto& row : page->rows) found.push_back(row.output_id);
@@ -47,7 +47,7 @@ class DeliveriesTest : public StoreTest {
     return found;
   }
   PendingDelivery get(const std::string& id) {
-    auto found = store_->deliveries().get(id, clock_.now());
+    auto found = store_->first().deliveries().get(id, clock_.now());
     if (!found) ADD_FAILURE() << found.error().message;
     return found.value_or(PendingDelivery());
   }
@@ -61,6 +61,20 @@ TEST_F(DeliveriesTest, AreListedInOrderOnPagesOfAnySize) {
   put_off("ann", seconds(30));
   const Ids all{"bob-1", "cem-1", "cem-2", "ann-1", "ann-2", "ann-3"};
   for (std::size_t limit = 1; limit <= 7; ++limit) EXPECT_EQ(ids(of_endpoint(), limit), all);
+}
+
+TEST_F(DeliveriesTest, AreListedForTheNamedEndpoints) {
+  say("ann", 2);
+  auto other = turn(key_of("bob"), 0, 1);
+  other.key.endpoint_id = other.after.key.endpoint_id = "another";
+  other.outputs.front().id = "bob-1";
+  ASSERT_EQ(commit_now(std::move(other)), Outcome::committed);
+  Deliveries::Filter filter{.project_id = "project", .endpoints = {"endpoint", "none", "another"}};
+  for (std::size_t limit = 1; limit <= 4; ++limit) {
+    EXPECT_EQ(ids(filter, limit), (Ids{"bob-1", "ann-1", "ann-2"}));
+  }
+  filter.endpoints = {"endpoint"};
+  EXPECT_EQ(ids(filter), (Ids{"ann-1", "ann-2"}));
 }
 
 TEST_F(DeliveriesTest, FilterChoosesByStateSessionAndAge) {
@@ -89,42 +103,43 @@ TEST_F(DeliveriesTest, OneShowsItsStateAndTheOutputThatGoesFirst) {
   EXPECT_EQ(get("ann-2").state, State::behind);
   EXPECT_EQ(get("ann-2").first_output_id, "ann-1");
   EXPECT_EQ(get("ann-2").attempts, 2);
-  EXPECT_EQ(store_->deliveries().get("ann-3", clock_.now()).error().code, model::Errc::not_found);
+  EXPECT_EQ(store_->first().deliveries().get("ann-3", clock_.now()).error().code,
+            model::Errc::not_found);
 }
 
 TEST_F(DeliveriesTest, OfAPausedEndpointArePaused) {
   say("ann", 2);
-  store_->endpoint_health().failed({.endpoint_id = "endpoint",
-                                    .failing_since = clock_.now(),
-                                    .last_at = clock_.now(),
-                                    .paused_since = clock_.now()});
+  store_->first().endpoint_health().failed({.endpoint_id = "endpoint",
+                                            .failing_since = clock_.now(),
+                                            .last_at = clock_.now(),
+                                            .paused_since = clock_.now()});
   settle();
   EXPECT_EQ(ids(of_endpoint(State::paused)), Ids{"ann-1"});
   EXPECT_EQ(ids(of_endpoint(State::behind)), Ids{"ann-2"});
-  ASSERT_TRUE(store_->endpoint_health().resume("endpoint"));
+  ASSERT_TRUE(store_->first().endpoint_health().resume("endpoint"));
   EXPECT_EQ(ids(of_endpoint(State::paused)), Ids{});
 }
 
 TEST_F(DeliveriesTest, RetryOfALaterOutputMakesTheFirstOneDue) {
   say("ann", 2);
   put_off("ann", seconds(30));
-  ASSERT_TRUE(store_->deliveries().retry(get("ann-2")));
+  ASSERT_TRUE(store_->first().deliveries().retry(get("ann-2")));
   EXPECT_EQ(get("ann-1").state, State::due);
   EXPECT_EQ(get("ann-2").state, State::behind);
   const PendingDelivery unknown{.output_id = "ann-3", .key = key_of("ann"), .seq = 3};
-  EXPECT_EQ(store_->deliveries().retry(unknown).error().code, model::Errc::not_found);
+  EXPECT_EQ(store_->first().deliveries().retry(unknown).error().code, model::Errc::not_found);
 }
 
 TEST_F(DeliveriesTest, DroppedOutputIsKeptWithADiscardedDeadLetterAndTheNextIsDue) {
   say("ann", 2);
   put_off("ann", seconds(30));
   const auto first = get("ann-1");
-  ASSERT_TRUE(store_->deliveries().drop(first));
-  EXPECT_EQ(store_->deliveries().drop(first).error().code, model::Errc::not_found);
+  ASSERT_TRUE(store_->first().deliveries().drop(first));
+  EXPECT_EQ(store_->first().deliveries().drop(first).error().code, model::Errc::not_found);
   EXPECT_EQ(get("ann-2").state, State::due);
   EXPECT_EQ(get("ann-2").attempts, 0);
-  EXPECT_EQ(store_->outbox().outputs(key_of("ann"), 0, 10)->size(), 2U);
-  const auto letters = store_->dead_letters().list({.project_id = "project"}, 0, 10)->rows;
+  EXPECT_EQ(store_->first().outbox().outputs(key_of("ann"), 0, 10)->size(), 2U);
+  const auto letters = store_->first().dead_letters().list({.project_id = "project"}, 0, 10)->rows;
   ASSERT_EQ(letters.size(), 1U);
   EXPECT_EQ(letters.front().state, DeadLetterState::discarded);
   EXPECT_EQ(letters.front().output_seq, 1);
@@ -133,7 +148,7 @@ TEST_F(DeliveriesTest, DroppedOutputIsKeptWithADiscardedDeadLetterAndTheNextIsDu
 TEST_F(DeliveriesTest, DropOfALaterOutputLeavesTheWaitOfTheFirstOne) {
   say("ann", 3);
   put_off("ann", seconds(30));
-  ASSERT_TRUE(store_->deliveries().drop(get("ann-2")));
+  ASSERT_TRUE(store_->first().deliveries().drop(get("ann-2")));
   EXPECT_EQ(ids(of_endpoint()), (Ids{"ann-1", "ann-3"}));
   EXPECT_EQ(get("ann-1").state, State::waiting);
   EXPECT_EQ(get("ann-1").attempts, 2);
@@ -145,7 +160,7 @@ TEST_F(DeliveriesTest, DropOfAnOutputWithoutFailedTriesWritesNoOtherRow) {
   ASSERT_TRUE(store_->committer().write_and_wait([](Writer& writer) {
     writer.connection().run("UPDATE deliveries SET due_at = 7 WHERE output_id = 'ann-3'");
   }));
-  ASSERT_TRUE(store_->deliveries().drop(get("ann-1")));
+  ASSERT_TRUE(store_->first().deliveries().drop(get("ann-1")));
   EXPECT_TRUE(get("ann-3").due_at);
 }
 
@@ -156,13 +171,13 @@ TEST_F(DeliveriesTest, WalkVisitsTheOutputsOfItsProjectOnceInStepsOfAnySize) {
   ASSERT_EQ(commit_now(turn(key_of("dan"), 0, 0, model::Delivery::none)), Outcome::committed);
   say("cem", 2);
   const Deliveries::Filter filter{.project_id = "project"};
-  const auto sessions = store_->deliveries().sessions(filter);
+  const auto sessions = store_->first().deliveries().sessions(filter);
   ASSERT_TRUE(sessions);
   for (std::size_t examined = 1; examined <= 7; ++examined) {
     Ids found;
     for (std::optional<Deliveries::Step> after = Deliveries::Step{sessions->first, 0}; after;) {
       const auto walked =
-          store_->deliveries().walk(filter, *after, sessions->last, examined, clock_.now());
+          store_->first().deliveries().walk(filter, *after, sessions->last, examined, clock_.now());
       ASSERT_TRUE(walked) << walked.error().message;
       for (const auto& row : walked->rows) found.push_back(row.output_id);
       after = walked->next;
@@ -185,10 +200,10 @@ TEST_F(DeliveriesTest, ListIsStepsThroughTheIndex) {
     EXPECT_EQ(newest.find(wrong), std::string::npos) << newest;
   }
   for (const auto& plan :
-       {plan_of(*store_, sql_of_endpoints_with_deliveries, {"project", "a"}),
+       {plan_of(*store_, sql_of_endpoints_with_deliveries, {"[\"a\",\"b\"]", "a"}),
         plan_of(*store_, sql_of_sessions_with_deliveries,
                 {"project", std::int64_t{1}, std::int64_t{9}, std::int64_t{10}})}) {
-    for (const char* const wrong : {"SCAN d", "SCAN e", "SCAN s", "Seq Scan"}) {
+    for (const char* const wrong : {"SCAN d", "SCAN s", "Seq Scan"}) {
       EXPECT_EQ(plan.find(wrong), std::string::npos) << plan;
     }
   }
@@ -206,63 +221,65 @@ class EndpointHealthTest : public DeliveriesTest {
   }
   std::optional<EndpointFailure> found() {
     settle();
-    return *store_->endpoint_health().find("endpoint");
+    return *store_->first().endpoint_health().find("endpoint");
   }
 };
 
 TEST_F(EndpointHealthTest, RowKeepsTheBeginAndCountsUntilASuccess) {
   const auto begin = clock_.now();
   for (int i = 0; i < 3; ++i) {
-    store_->endpoint_health().failed(failure());
+    store_->first().endpoint_health().failed(failure());
     clock_.advance(seconds(1));
   }
   ASSERT_TRUE(found());
   EXPECT_EQ(found()->failing_since, begin);
   EXPECT_EQ(found()->failures, 3);
   EXPECT_EQ(found()->last_at, begin + seconds(2));
-  EXPECT_EQ(store_->endpoint_health().oldest()->failing_since, begin);
-  EXPECT_EQ(store_->endpoint_health().resume("endpoint").error().code, model::Errc::conflict);
-  store_->endpoint_health().works("endpoint", clock_.now());
+  EXPECT_EQ(store_->first().endpoint_health().oldest()->failing_since, begin);
+  EXPECT_EQ(store_->first().endpoint_health().resume("endpoint").error().code,
+            model::Errc::conflict);
+  store_->first().endpoint_health().works("endpoint", clock_.now());
   EXPECT_FALSE(found());
 }
 
 TEST_F(EndpointHealthTest, RowOfAPauseStaysUntilItIsForgotten) {
   say("ann", 1);
-  store_->endpoint_health().failed(failure(clock_.now()));
+  store_->first().endpoint_health().failed(failure(clock_.now()));
   put_off("ann", seconds(60));
   EXPECT_TRUE(found()->paused());
-  EXPECT_EQ(store_->endpoint_health().oldest()->paused_since, clock_.now());
+  EXPECT_EQ(store_->first().endpoint_health().oldest()->paused_since, clock_.now());
   clock_.advance(seconds(10));
-  ASSERT_TRUE(store_->endpoint_health().resume("endpoint"));
+  ASSERT_TRUE(store_->first().endpoint_health().resume("endpoint"));
   EXPECT_EQ(get("ann-1").state, State::due) << "the resumed Endpoint gets its outputs now";
   EXPECT_FALSE(found()->paused());
   EXPECT_EQ(found()->resumed_at, clock_.now());
-  EXPECT_FALSE(store_->endpoint_health().oldest()->paused_since);
-  EXPECT_EQ(store_->endpoint_health().forget(clock_.now()).value(), Ids{});
+  EXPECT_FALSE(store_->first().endpoint_health().oldest()->paused_since);
+  EXPECT_EQ(store_->first().endpoint_health().forget(clock_.now()).value(), Ids{});
   EXPECT_TRUE(found());
-  EXPECT_EQ(store_->endpoint_health().forget(clock_.now() + seconds(1)).value(), Ids{"endpoint"});
+  EXPECT_EQ(store_->first().endpoint_health().forget(clock_.now() + seconds(1)).value(),
+            Ids{"endpoint"});
   EXPECT_FALSE(found());
 }
 
 TEST_F(EndpointHealthTest, RowGoesWithTheLastOutput) {
   say("ann", 2);
-  store_->endpoint_health().failed(failure(clock_.now()));
-  ASSERT_TRUE(store_->deliveries().drop(get("ann-1")));
-  EXPECT_EQ(store_->endpoint_health().forget(clock_.now()).value(), Ids{});
-  ASSERT_TRUE(store_->deliveries().drop(get("ann-2")));
-  EXPECT_EQ(store_->endpoint_health().forget(clock_.now()).value(), Ids{"endpoint"});
+  store_->first().endpoint_health().failed(failure(clock_.now()));
+  ASSERT_TRUE(store_->first().deliveries().drop(get("ann-1")));
+  EXPECT_EQ(store_->first().endpoint_health().forget(clock_.now()).value(), Ids{});
+  ASSERT_TRUE(store_->first().deliveries().drop(get("ann-2")));
+  EXPECT_EQ(store_->first().endpoint_health().forget(clock_.now()).value(), Ids{"endpoint"});
   EXPECT_FALSE(found());
 }
 
 TEST_F(EndpointHealthTest, FailureFromBeforeTheResumePausesNothing) {
   auto view = failure(clock_.now());
-  store_->endpoint_health().failed(view);
+  store_->first().endpoint_health().failed(view);
   clock_.advance(seconds(10));
-  ASSERT_TRUE(store_->endpoint_health().resume("endpoint"));
+  ASSERT_TRUE(store_->first().endpoint_health().resume("endpoint"));
   const auto resumed = clock_.now();
   clock_.advance(seconds(1));
   view.last_at = clock_.now();
-  store_->endpoint_health().failed(view);
+  store_->first().endpoint_health().failed(view);
   ASSERT_TRUE(found());
   EXPECT_FALSE(found()->paused());
   EXPECT_EQ(found()->resumed_at, resumed);
@@ -271,14 +288,14 @@ TEST_F(EndpointHealthTest, FailureFromBeforeTheResumePausesNothing) {
   view.failing_since = clock_.now();
   clock_.advance(seconds(60));
   view.paused_since = view.last_at = clock_.now();
-  store_->endpoint_health().failed(view);
+  store_->first().endpoint_health().failed(view);
   EXPECT_TRUE(found()->paused());
   EXPECT_EQ(found()->paused_since, clock_.now());
 }
 
 TEST_F(EndpointHealthTest, FailureOfADaemonThatDoesNotKnowThePauseKeepsIt) {
-  store_->endpoint_health().failed(failure(clock_.now()));
-  store_->endpoint_health().failed(failure());
+  store_->first().endpoint_health().failed(failure(clock_.now()));
+  store_->first().endpoint_health().failed(failure());
   EXPECT_TRUE(found()->paused());
 }
 

@@ -104,7 +104,9 @@ class StoreTest : public testing::Test {
   Outcome commit_now(SessionCommit commit) {
     return store::commit_now(store_->committer(), std::move(commit));
   }
-  model::Session load(const model::SessionKey& key) { return **store_->sessions().load(key); }
+  model::Session load(const model::SessionKey& key) {
+    return **store_->first().sessions().load(key);
+  }
 
   const StorePlace place_;
   const TempFolder& folder_ = place_.folder();

@@ -59,7 +59,7 @@ class FlowRamps : public StoreTest {
     ++sessions_;
     const auto key = key_of("u" + std::to_string(sessions_), project_);
     SessionCommit commit = turn(key, 0, sessions_, model::Delivery::none);
-    commit.ramps = {{flow_, (*assets().ramp(flow_))->id, version, turns, failures}};
+    commit.ramps = {{(*assets().ramp(flow_))->id, version, turns, failures}};
     ASSERT_EQ(commit_now(std::move(commit)), Outcome::committed);
   }
 
@@ -187,7 +187,7 @@ TEST_F(FlowRamps, ANewOneCountsFromTheBeginning) {
   ASSERT_TRUE(assets().stop_ramp(flow_));
   ASSERT_TRUE(set(2, 10));
   SessionCommit late = turn(key_of("late", project_), 0, 99, model::Delivery::none);
-  late.ramps = {{flow_, former, RampUse::Version::ramped, 1, 1}};
+  late.ramps = {{former, RampUse::Version::ramped, 1, 1}};
   ASSERT_EQ(commit_now(std::move(late)), Outcome::committed);
   EXPECT_EQ((*assets().ramp(flow_))->ramped.turns, 0);
 }

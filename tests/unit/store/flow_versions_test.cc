@@ -130,11 +130,11 @@ TEST_F(FlowVersions, PlacesOfSessionsComePageByPage) {
   execution.state = {{"at", "ask"}};
   pin("ann", project, execution);
   ASSERT_EQ(commit_now(turn(key_of("bob", project), 0, 2)), Outcome::committed);
-  const auto first = store_->sessions().places(project, 0, 1);
+  const auto first = store_->first().sessions().places(project, 0, 1);
   ASSERT_EQ(first->size(), 1U);
   EXPECT_EQ(first->front().key.user_id, "bob");
   EXPECT_FALSE(first->front().execution);
-  const auto second = store_->sessions().places(project, first->front().row, 9);
+  const auto second = store_->first().sessions().places(project, first->front().row, 9);
   ASSERT_EQ(second->size(), 1U);
   EXPECT_EQ(second->front().execution->state, execution.state);
 }

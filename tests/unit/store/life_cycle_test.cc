@@ -142,9 +142,9 @@ class LifeCycleTest : public StoreTest {
   }
   // The steps that end every kind of row.
   Steps ends() {
-    return {[this] { (void)store_->sessions().reset(key_, {}); },
+    return {[this] { (void)store_->first().sessions().reset(key_, {}); },
             [this] {
-              EXPECT_TRUE(store_->user_data().erase(
+              EXPECT_TRUE(store_->first().user_data().erase(
                   {"project", id_},
                   {.finished = [](const model::Position&) { return true; }, .ended = {}}));
             },
@@ -161,14 +161,14 @@ class LifeCycleTest : public StoreTest {
     const Steps steps{
         [this, kind] {
           const Claim claimed{kind, kind == Claim::Kind::schedule ? schedule_claim() : id_};
-          store_->timers().appended({{due_at_, claimed}}, [] {});
+          store_->first().timers().appended({{due_at_, claimed}}, [] {});
         },
-        [this] { EXPECT_TRUE(store_->timers().log_lost()); },
+        [this] { EXPECT_TRUE(store_->first().timers().log_lost()); },
         [this] {
           due_at_ += 1h;
-          (void)store_->timers().reschedule(id_, due_at_);
+          (void)store_->first().timers().reschedule(id_, due_at_);
         },
-        [this] { (void)store_->timers().cancel(id_); },
+        [this] { (void)store_->first().timers().cancel(id_); },
     };
     const auto state = [this] {
       for (const std::string table : {"pending_calls", "follow_ups", "schedules"}) {
@@ -213,20 +213,22 @@ TEST_F(LifeCycleTest, OutputsFollowTheDiagram) {
     return sent;
   };
   const auto give_up = [&] {
-    store_->outbox().give_up(key_, output(), "reason", true, [](const Result<void>&) {});
+    store_->first().outbox().give_up(key_, output(), "reason", true, [](const Result<void>&) {});
   };
   const Steps steps = joined(
       {
-          [&] { store_->outbox().begin_delivery(key_, output(), [](const Result<void>&) {}); },
-          [&] { store_->outbox().delivered(key_, output(), 0); },
-          [&] { store_->outbox().reschedule(key_, output(), clock_.now() + 1h, 1); },
+          [&] {
+            store_->first().outbox().begin_delivery(key_, output(), [](const Result<void>&) {});
+          },
+          [&] { store_->first().outbox().delivered(key_, output(), 0); },
+          [&] { store_->first().outbox().reschedule(key_, output(), clock_.now() + 1h, 1); },
           give_up,
           [&] {
             const auto letter =
                 text("SELECT id FROM dead_letters WHERE key = :k AND state = 'new'", key_.encode());
-            (void)store_->dead_letters().replay_output("project", letter, {});
+            (void)store_->first().dead_letters().replay_output("project", letter, {});
           },
-          [&] { EXPECT_TRUE(store_->outbox().prune(clock_.now() + 1h, 0, 10'000)); },
+          [&] { EXPECT_TRUE(store_->first().outbox().prune(clock_.now() + 1h, 0, 10'000)); },
       },
       ends());
   const auto state = [&] {
@@ -257,15 +259,15 @@ TEST_F(LifeCycleTest, CallsFollowTheDiagram) {
       next.calls.started.push_back(std::move(call));
     });
   };
-  const Steps steps =
-      joined({
-                 [&] { store_->calls().appended(id_, [] {}); },
-                 [&] { store_->calls().put_off(id_, clock_.now() + 1h, 1, [] {}); },
-                 [&] { EXPECT_TRUE(store_->calls().bring_forward(clock_.now(), clock_.now())); },
-                 [&] { EXPECT_TRUE(store_->timers().log_lost()); },
-                 claim(Claim::Kind::pending_call),
-             },
-             ends());
+  const Steps steps = joined(
+      {
+          [&] { store_->first().calls().appended(id_, [] {}); },
+          [&] { store_->first().calls().put_off(id_, clock_.now() + 1h, 1, [] {}); },
+          [&] { EXPECT_TRUE(store_->first().calls().bring_forward(clock_.now(), clock_.now())); },
+          [&] { EXPECT_TRUE(store_->first().timers().log_lost()); },
+          claim(Claim::Kind::pending_call),
+      },
+      ends());
   const auto state = [&] {
     const auto appended = number("SELECT appended FROM pending_calls WHERE id = :i", id_);
     return appended ? std::string(*appended != 0 ? "appended" : "waiting") : nothing;
@@ -313,15 +315,15 @@ TEST_F(LifeCycleTest, TimersOfAllKindsFollowTheDiagram) {
         schedule.text = "later";
         schedule.timezone = "UTC";
         schedule.due_at = due_at_;
-        EXPECT_TRUE(store_->schedules().create(schedule, std::nullopt));
+        EXPECT_TRUE(store_->first().schedules().create(schedule, std::nullopt));
       },
       Claim::Kind::schedule,
       {[&] { fire(std::nullopt); }, [&] { fire(due_at_ + 1h); },
        [&] {
-         (void)store_->schedules().reschedule(
+         (void)store_->first().schedules().reschedule(
              "project", id_, {.cron = "", .timezone = "UTC", .due_at = due_at_ + 1h});
        },
-       [&] { (void)store_->schedules().cancel("project", id_); }}));
+       [&] { (void)store_->first().schedules().cancel("project", id_); }}));
   EXPECT_EQ(seen, diagram("Timer"));
 }
 
@@ -368,18 +370,19 @@ TEST_F(LifeCycleTest, PartitionsFollowTheDiagram) {
     return [&, run, committed] {
       const std::vector<Attempts::Taking> taking{
           {.partition = thing_, .committed = committed, .taken_below = 13}};
-      EXPECT_TRUE(store_->attempts().take_up(run, taking));
+      EXPECT_TRUE(store_->first().attempts().take_up(run, taking));
     };
   };
   const auto give_up = [&](const std::string& run) {
     return [&, run] {
       const std::vector<std::int32_t> given{thing_};
-      EXPECT_TRUE(store_->attempts().give_up(run, given));
+      EXPECT_TRUE(store_->first().attempts().give_up(run, given));
     };
   };
-  const Steps steps{take_up("a", 5),  take_up("b", 5),
-                    take_up("b", 13), give_up("a"),
-                    give_up("b"),     [&] { EXPECT_TRUE(store_->attempts().give_up_all("a")); }};
+  const Steps steps{
+      take_up("a", 5),  take_up("b", 5),
+      take_up("b", 13), give_up("a"),
+      give_up("b"),     [&] { EXPECT_TRUE(store_->first().attempts().give_up_all("a")); }};
   const auto state = [&] {
     return text(
         "SELECT CASE WHEN run = '' THEN CASE WHEN left_below = 0 THEN 'free' ELSE 'left' END"

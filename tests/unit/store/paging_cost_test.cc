@@ -194,7 +194,7 @@ class ReceiptsCostTest : public CostTest {
 
 TEST_F(ReceiptsCostTest, TraceWithAnyNumberOfForeignEventsCostsABoundedRead) {
   const auto find = [&] {
-    EXPECT_TRUE(store_->receipts().find("foreign", trace_, "", 5)->empty());
+    EXPECT_TRUE(store_->first().receipts().find("foreign", trace_, "", 5)->empty());
   };
   add_receipts("ann", 2'000);
   const auto few = cost_of(find);
@@ -212,7 +212,8 @@ TEST_F(ReceiptsCostTest, PageOfAnExportCostsTheSameInAnyChain) {
     while (place) {
       most = std::max(
           most, cost_of([&] {
-            const auto page = store_->user_data().read_page({"project", user}, *place, 50).value();
+            const auto page =
+                store_->first().user_data().read_page({"project", user}, *place, 50).value();
             receipts += static_cast<int>(std::ranges::count(
                 page.items, "receipt", [](const auto& item) { return item["kind"]; }));
             place = page.next;
@@ -243,7 +244,7 @@ class DueSessionsCostTest : public CostTest {
     commit.after.last_output_seq = 2 * count;
     EXPECT_EQ(commit_now(commit), Outcome::committed);
     steps = 0;
-    const auto page = store_->outbox().due(endpoint, clock_.now(), 10, 16);
+    const auto page = store_->first().outbox().due(endpoint, clock_.now(), 10, 16);
     const auto taken = steps.load();
     EXPECT_TRUE(page);
     EXPECT_EQ(page->sessions.size(), 1U);

@@ -70,9 +70,9 @@ class PendingTimersTest : public StoreTest {
     schedule.text = "later";
     schedule.timezone = "UTC";
     schedule.due_at = due;
-    ASSERT_TRUE(store_->schedules().create(schedule, std::nullopt));
+    ASSERT_TRUE(store_->first().schedules().create(schedule, std::nullopt));
   }
-  Timers& timers() { return store_->timers(); }
+  Timers& timers() { return store_->first().timers(); }
   std::vector<std::string> ids(const Timers::Filter& filter, std::size_t limit = 100) {
     std::vector<std::string> list;
     std::optional<Timers::Place> after = Timers::Place{};
@@ -96,7 +96,7 @@ TEST_F(PendingTimersTest, OneWhoseEventIsInTheLogIsNotListedUntilItIsPutOff) {
   put(call("sleep", "a", start_ + 1min));
   put(follow_up("journey", "b", start_ + 2min, true));
   const auto mark = [&](model::Timestamp due) {
-    store_->timers().appended({{due, {model::Claim::Kind::timer, "sleep"}}}, [] {});
+    store_->first().timers().appended({{due, {model::Claim::Kind::timer, "sleep"}}}, [] {});
     ASSERT_TRUE(
         store_->committer().write_and_wait([](Writer&) -> model::Result<void> { return {}; }));
   };
@@ -176,8 +176,8 @@ TEST_F(PendingTimersTest, AreCancelledWithTheirClaims) {
     EXPECT_EQ(timers().cancel(id).error().code, Errc::not_found) << id;
   }
   EXPECT_TRUE(ids({.project_id = "project"}).empty());
-  EXPECT_FALSE(*store_->timers().follow_up_waits("journey"));
-  EXPECT_FALSE(*store_->calls().waits("question"));
+  EXPECT_FALSE(*store_->first().timers().follow_up_waits("journey"));
+  EXPECT_FALSE(*store_->first().calls().waits("question"));
 }
 
 TEST_F(PendingTimersTest, SleepIsRescheduledAndNotCancelled) {
@@ -189,12 +189,12 @@ TEST_F(PendingTimersTest, SleepIsRescheduledAndNotCancelled) {
   const auto moved = timers().reschedule("sleep", start_ + 1s);
   ASSERT_TRUE(moved);
   EXPECT_EQ(moved->due_at, start_ + 1s);
-  EXPECT_EQ((*store_->calls().find("sleep"))->call.due_at, start_ + 1s);
+  EXPECT_EQ((*store_->first().calls().find("sleep"))->call.due_at, start_ + 1s);
 }
 
 // Silences and time-outs are due by the clock of timers, not by the wall clock.
 TEST_F(PendingTimersTest, TimesAreTheWallClocks) {
-  ASSERT_TRUE(store_->timers().keep_offset(24h));
+  ASSERT_TRUE(store_->first().timers().keep_offset(24h));
   put(call("sleep", "a", start_ + 24h + 3min));
   put_schedule("schedule", "e", start_ + 2min, "project");
   EXPECT_EQ(ids({.project_id = "project"}, 1), (Ids{"schedule", "sleep"}));
@@ -210,7 +210,7 @@ TEST_F(PendingTimersTest, FollowUpIsNotPutOffPastItsExpiry) {
   put(follow_up("journey", "c", start_ + 4min, true));
   EXPECT_EQ(timers().reschedule("journey", start_ + 2h).error().code, Errc::conflict);
   EXPECT_TRUE(timers().reschedule("journey", start_ + 30min));
-  EXPECT_EQ((*store_->timers().follow_up("journey"))->due_at, start_ + 30min);
+  EXPECT_EQ((*store_->first().timers().follow_up("journey"))->due_at, start_ + 30min);
   put_schedule("schedule", "e", start_ + 5min, "project");
   EXPECT_EQ(timers().reschedule("schedule", start_).error().code, Errc::conflict);
   EXPECT_EQ(timers().reschedule("nothing", start_).error().code, Errc::not_found);

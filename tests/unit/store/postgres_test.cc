@@ -144,7 +144,7 @@ TEST_F(PostgresTest, ReaderWhoseSessionBrokeReadsAllTheSame) {
   auto store = open(place_.store());
   ASSERT_EQ(commit_now(store->committer(), turn(key_of("ann"), 0, 1)), Outcome::committed);
   break_sessions();
-  const auto session = store->sessions().load(key_of("ann"));
+  const auto session = store->first().sessions().load(key_of("ann"));
   ASSERT_TRUE(session) << session.error().message;
   EXPECT_EQ((*session)->version, 1);
 }
@@ -180,8 +180,8 @@ TEST_F(PostgresTest, WriterWhoseSessionBrokeGoesOnAndLosesNothing) {
     break_sessions();
     EXPECT_EQ(commit_now(store->committer(), turn(key_of("ann"), i, i)), Outcome::committed);
   }
-  EXPECT_EQ((*store->sessions().load(key_of("ann")))->version, 20);
-  EXPECT_EQ(store->outbox().outputs(key_of("ann"), 0, 100)->size(), 20U);
+  EXPECT_EQ((*store->first().sessions().load(key_of("ann")))->version, 20);
+  EXPECT_EQ(store->first().outbox().outputs(key_of("ann"), 0, 100)->size(), 20U);
 }
 
 TEST_F(PostgresTest, CommitWhoseSessionBreaksIsFoundOutAndDoneOnce) {
@@ -276,7 +276,7 @@ TEST_F(PostgresTest, OfTwoDaemonsOneWinsEachVersion) {
     committed += other.get_future().get() == Outcome::committed ? 1 : 0;
   }
   EXPECT_EQ(committed, rounds);
-  EXPECT_EQ((*second->sessions().load(key_of("ann")))->version, rounds);
+  EXPECT_EQ((*second->first().sessions().load(key_of("ann")))->version, rounds);
 }
 
 TEST_F(PostgresTest, DaemonsThatStartTogetherMakeOneSchema) {

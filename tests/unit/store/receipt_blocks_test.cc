@@ -319,11 +319,11 @@ TEST_F(PackedBlocksTest, DamagedBlockCanBeErasedAndPruned) {
       EXPECT_EQ(receipt->previous, "0-" + all[n].substr(23));
       EXPECT_EQ(receipt->step, damaged_step) << change;
     }
-    EXPECT_EQ(store_->receipts().get(all[2]).error().code, model::Errc::internal);
+    EXPECT_EQ(store_->first().receipts().get(all[2]).error().code, model::Errc::internal);
     run([&](Connection& connection) { EXPECT_TRUE(remove_receipt(connection, all[2], 3)); });
     EXPECT_FALSE(found(all[2]));
     EXPECT_TRUE(found(all[3]));
-    EXPECT_EQ(store_->receipts().prune(clock_.now() + 1s, 10).value(), 9);
+    EXPECT_EQ(store_->first().receipts().prune(clock_.now() + 1s, 10).value(), 9);
     EXPECT_EQ(blocks(), 0);
   };
   damaged("REPLACE(steps, '~KLUv', '~KLUx')");
@@ -371,7 +371,7 @@ TEST_F(ReceiptBlocksTest, DeliveryThatIsMarkedLateBringsNoReceiptBack) {
   write({}, {id});
   EXPECT_FALSE(found(id));
   EXPECT_EQ(blocks(deliveries), 1);
-  EXPECT_EQ(store_->receipts().prune(clock_.now() + 1s, 10).value(), 1);
+  EXPECT_EQ(store_->first().receipts().prune(clock_.now() + 1s, 10).value(), 1);
   EXPECT_EQ(blocks(deliveries), 0);
 }
 
@@ -403,7 +403,7 @@ TEST_F(ReceiptBlocksTest, NumbersGoWithTheirReceipt) {
   run([&](Connection& connection) { EXPECT_TRUE(remove_receipt(connection, id_at(0ms, "a"), 7)); });
   EXPECT_EQ(numbered(), 0);
   begin(id_at(0ms, "b"));
-  EXPECT_EQ(store_->receipts().prune(clock_.now() + 1s, 10).value(), 1);
+  EXPECT_EQ(store_->first().receipts().prune(clock_.now() + 1s, 10).value(), 1);
   EXPECT_EQ(numbered(), 0);
 }
 

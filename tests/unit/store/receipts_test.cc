@@ -54,12 +54,12 @@ class ReceiptsTest : public StoreTest {
         .value();
   }
   Ids found(const std::string& text, const std::string& key = "") {
-    return store_->receipts().find("project", text, key, 10).value();
+    return store_->first().receipts().find("project", text, key, 10).value();
   }
   // The steps in which operators settled outputs: "dropped by USER".
   std::vector<std::string> settled(const std::string& id) {
     std::vector<std::string> found;
-    const auto receipt = store_->receipts().get(id);
+    const auto receipt = store_->first().receipts().get(id);
     for (const auto& row : receipt->rows) {
       if (!row.body.contains("done")) continue;
       EXPECT_EQ(row.body.at("deadLetter").get<std::string>().size(), model::id_length);
@@ -68,7 +68,7 @@ class ReceiptsTest : public StoreTest {
     return found;
   }
   std::int64_t prune(std::chrono::milliseconds age) {
-    return store_->receipts().prune(clock_.now() - age, 500).value();
+    return store_->first().receipts().prune(clock_.now() - age, 500).value();
   }
 
   const std::string step = tests::receipt_step({{"what", "turn"}});
@@ -79,17 +79,18 @@ class ReceiptsTest : public StoreTest {
 
 TEST_F(ReceiptsTest, OutputsThatOperatorsSettleAreNamedWithThem) {
   const auto id = commit_event("ann");
-  const auto output = store_->outbox().outputs(key_of("ann"), 0, 1)->front();
+  const auto output = store_->first().outbox().outputs(key_of("ann"), 0, 1)->front();
   const PendingDelivery delivery{.output_id = output.id, .key = key_of("ann"), .seq = 1};
-  store_->outbox().give_up(
+  store_->first().outbox().give_up(
       key_of("ann"), output, "gone", true, [](const auto&) {},
       ReceiptMark{id, tests::receipt_step({{"what", "delivery"}}), {}});
   ASSERT_TRUE(store_->committer().write_and_wait([](Writer&) {}));
-  const auto letter = store_->dead_letters().list({.project_id = "project"}, 0, 1)->rows.front();
-  EXPECT_EQ(store_->receipts().get(id)->rows.back().body.at("deadLetter"), letter.id);
-  ASSERT_TRUE(store_->dead_letters().replay_output("project", letter.id, {}, "user 1"));
+  const auto letter =
+      store_->first().dead_letters().list({.project_id = "project"}, 0, 1)->rows.front();
+  EXPECT_EQ(store_->first().receipts().get(id)->rows.back().body.at("deadLetter"), letter.id);
+  ASSERT_TRUE(store_->first().dead_letters().replay_output("project", letter.id, {}, "user 1"));
   EXPECT_EQ(settled(id), Ids{"replayed by user 1"});
-  ASSERT_TRUE(store_->deliveries().drop(delivery, "user 2"));
+  ASSERT_TRUE(store_->first().deliveries().drop(delivery, "user 2"));
   EXPECT_EQ(settled(id), (Ids{"replayed by user 1", "dropped by user 2"}));
 }
 
@@ -98,7 +99,7 @@ TEST_F(ReceiptsTest, HasItsStepsInTheOrderOfTheirTimesAndItsOutputs) {
   const auto begun = clock_.now();
   clock_.advance(2s);
   add(id, tests::receipt_step({{"what", "delivery"}, {"seq", 1}}));
-  const auto receipt = store_->receipts().get(id);
+  const auto receipt = store_->first().receipts().get(id);
   ASSERT_TRUE(receipt) << receipt.error().message;
   EXPECT_EQ(receipt->session, key_of("ann"));
   EXPECT_EQ(receipt->trace_id, "trace");
@@ -110,25 +111,25 @@ TEST_F(ReceiptsTest, HasItsStepsInTheOrderOfTheirTimesAndItsOutputs) {
   ASSERT_EQ(receipt->outputs.size(), 1U);
   EXPECT_EQ(receipt->outputs[0].seq, 1);
   EXPECT_TRUE(receipt->outputs[0].pending);
-  EXPECT_EQ(store_->receipts().get(model::new_id()).error().code, model::Errc::not_found);
+  EXPECT_EQ(store_->first().receipts().get(model::new_id()).error().code, model::Errc::not_found);
 }
 
 TEST_F(ReceiptsTest, ServicesAddTheirTriesWithTheirMarks) {
   const auto id = commit_event("ann");
-  const auto output = store_->outbox().outputs(key_of("ann"), 0, 1)->front();
-  store_->outbox().reschedule(
+  const auto output = store_->first().outbox().outputs(key_of("ann"), 0, 1)->front();
+  store_->first().outbox().reschedule(
       key_of("ann"), output, clock_.now(), 1, {},
       ReceiptMark{id, tests::receipt_step({{"what", "delivery"}, {"try", 1}}), clock_.now()});
-  store_->calls().put_off(
+  store_->first().calls().put_off(
       "c", clock_.now(), 1, {},
       ReceiptMark{id, tests::receipt_step({{"what", "call"}, {"try", 1}}), clock_.now()});
-  store_->calls().appended(
+  store_->first().calls().appended(
       "c", {}, ReceiptMark{id, tests::receipt_step({{"what", "call"}, {"try", 2}}), clock_.now()});
-  store_->outbox().delivered(
+  store_->first().outbox().delivered(
       key_of("ann"), output, 1, {},
       ReceiptMark{id, tests::receipt_step({{"what", "delivery"}, {"try", 2}}), clock_.now()});
   add(model::new_id(), step);  // after the marks
-  const auto receipt = store_->receipts().get(id);
+  const auto receipt = store_->first().receipts().get(id);
   ASSERT_TRUE(receipt);
   json seen = json::array();
   for (const auto& row : receipt->rows) {
@@ -141,7 +142,7 @@ TEST_F(ReceiptsTest, ServicesAddTheirTriesWithTheirMarks) {
 TEST_F(ReceiptsTest, LaterRowNeedsAReceipt) {
   const auto unknown = model::new_id();
   add(unknown, step);
-  EXPECT_FALSE(store_->receipts().get(unknown));
+  EXPECT_FALSE(store_->first().receipts().get(unknown));
 }
 
 TEST_F(ReceiptsTest, FullReceiptBeginsAnewWithTheNewestStep) {
@@ -153,7 +154,7 @@ TEST_F(ReceiptsTest, FullReceiptBeginsAnewWithTheNewestStep) {
                      clock_.now());
     }
   }));
-  const auto receipt = store_->receipts().get(id);
+  const auto receipt = store_->first().receipts().get(id);
   ASSERT_TRUE(receipt);
   EXPECT_LT(receipt->rows.size(), static_cast<std::size_t>(most_later_characters / 20));
   ASSERT_GT(receipt->rows.size(), 1U);
@@ -165,7 +166,7 @@ TEST_F(ReceiptsTest, FullReceiptBeginsAnewWithTheNewestStep) {
 
 TEST_F(ReceiptsTest, DamagedStepsStopNoMark) {
   const auto id = commit_event("ann");
-  const auto output = store_->outbox().outputs(key_of("ann"), 0, 1)->front();
+  const auto output = store_->first().outbox().outputs(key_of("ann"), 0, 1)->front();
   const std::string body = tests::receipt_step({{"what", "delivery"}, {"seq", 1}, {"status", 503}});
   const auto fail_with = [&](const std::string& damaged) {
     ASSERT_TRUE(store_->committer().write_and_wait([&](Writer& writer) {
@@ -174,13 +175,13 @@ TEST_F(ReceiptsTest, DamagedStepsStopNoMark) {
           " ON CONFLICT (event_id) DO UPDATE SET steps = excluded.steps",
           damaged, id);
     }));
-    store_->outbox().reschedule(key_of("ann"), output, clock_.now(), 1, {},
-                                ReceiptMark{id, body, clock_.now()});
+    store_->first().outbox().reschedule(key_of("ann"), output, clock_.now(), 1, {},
+                                        ReceiptMark{id, body, clock_.now()});
     add(model::new_id(), step);  // after the mark
   };
   for (const std::string damaged : {"no step", "\x1e\x7f", "\x1e!\"delivery", "\x1e"}) {
     fail_with(damaged);
-    EXPECT_EQ(store_->receipts().get(id).error().code, model::Errc::internal) << damaged;
+    EXPECT_EQ(store_->first().receipts().get(id).error().code, model::Errc::internal) << damaged;
   }
   const auto odd = later_step(tests::receipt_step({{"what", "delivery"},
                                                    {"seq", 1},
@@ -191,7 +192,7 @@ TEST_F(ReceiptsTest, DamagedStepsStopNoMark) {
   std::string eight;
   for (int n = 0; n < 8; ++n) eight += odd;
   fail_with(eight);
-  const auto receipt = store_->receipts().get(id);
+  const auto receipt = store_->first().receipts().get(id);
   ASSERT_TRUE(receipt);
   ASSERT_EQ(receipt->rows.size(), 9U);
   EXPECT_EQ(receipt->rows.back().body["tries"], 2);
@@ -199,21 +200,21 @@ TEST_F(ReceiptsTest, DamagedStepsStopNoMark) {
 
 TEST_F(ReceiptsTest, ManyEqualTriesInARowShareTheLastStep) {
   const auto id = commit_event("ann");
-  const auto output = store_->outbox().outputs(key_of("ann"), 0, 1)->front();
+  const auto output = store_->first().outbox().outputs(key_of("ann"), 0, 1)->front();
   const auto fail = [&](int attempt, int status) {
     const json body{{"what", "delivery"},
                     {"seq", 1},
                     {"try", attempt},
                     {"at", attempt * 100},
                     {"status", status}};
-    store_->outbox().reschedule(key_of("ann"), output, clock_.now(), attempt, {},
-                                ReceiptMark{id, tests::receipt_step(body), clock_.now()});
+    store_->first().outbox().reschedule(key_of("ann"), output, clock_.now(), attempt, {},
+                                        ReceiptMark{id, tests::receipt_step(body), clock_.now()});
   };
   int attempt = 0;
   while (attempt < 10) fail(++attempt, 503);
   fail(++attempt, 500);
   add(model::new_id(), step);  // after the marks
-  const auto receipt = store_->receipts().get(id);
+  const auto receipt = store_->first().receipts().get(id);
   ASSERT_EQ(receipt->rows.size(), 10U);
   EXPECT_EQ(receipt->rows[7].body["try"], 7);
   EXPECT_EQ(receipt->rows[8].body, (json{{"what", "delivery"},
@@ -230,16 +231,16 @@ TEST_F(ReceiptsTest, OutputKnowsWhatIsDeliveredBeforeIt) {
   const auto first = commit_event("ann");
   clock_.advance(1s);
   const auto second = commit_event("ann");
-  EXPECT_FALSE(store_->receipts().get(first)->outputs.at(0).is_behind);
-  EXPECT_TRUE(store_->receipts().get(second)->outputs.at(0).is_behind);
-  EXPECT_EQ(store_->receipts().get(second)->delivered_before, model::Timestamp());
-  const auto output = store_->outbox().outputs(key_of("ann"), 0, 1)->front();
-  store_->outbox().delivered(
+  EXPECT_FALSE(store_->first().receipts().get(first)->outputs.at(0).is_behind);
+  EXPECT_TRUE(store_->first().receipts().get(second)->outputs.at(0).is_behind);
+  EXPECT_EQ(store_->first().receipts().get(second)->delivered_before, model::Timestamp());
+  const auto output = store_->first().outbox().outputs(key_of("ann"), 0, 1)->front();
+  store_->first().outbox().delivered(
       key_of("ann"), output, 0, {},
       ReceiptMark{first, tests::receipt_step({{"what", "delivery"}, {"seq", 1}}), clock_.now()});
   add(model::new_id(), step);  // after the mark
-  EXPECT_FALSE(store_->receipts().get(second)->outputs.at(0).is_behind);
-  EXPECT_EQ(store_->receipts().get(second)->delivered_before, clock_.now());
+  EXPECT_FALSE(store_->first().receipts().get(second)->outputs.at(0).is_behind);
+  EXPECT_EQ(store_->first().receipts().get(second)->delivered_before, clock_.now());
 }
 
 TEST_F(ReceiptsTest, NoSessionGetsTheIdOfARemovedOne) {
@@ -278,7 +279,7 @@ TEST_F(ReceiptsTest, IsFoundByEventOutputTraceAndKey) {
   EXPECT_EQ(found("the client's own key", key), Ids{first});
   EXPECT_EQ(found(model::new_id()), Ids{});
   EXPECT_EQ(found(first + "x"), Ids{});
-  EXPECT_EQ(store_->receipts().find("another project", first, key, 10).value(), Ids{});
+  EXPECT_EQ(store_->first().receipts().find("another project", first, key, 10).value(), Ids{});
 }
 
 // A daemon's own trace has rows in `receipt_numbers` only for its later events.
@@ -308,7 +309,7 @@ TEST_F(ReceiptsTest, TraceOfTheDaemonIsFoundInItsFirstSecondAndLater) {
   ASSERT_EQ(commit_now(std::move(commit)), Outcome::committed);
   EXPECT_EQ(found(own), (Ids{first, fourth, second, third, fifth}))
       << "a block lies on both sides of the second's end";
-  EXPECT_EQ(store_->receipts().find("project", own, "", 2).value(), (Ids{first, fourth}));
+  EXPECT_EQ(store_->first().receipts().find("project", own, "", 2).value(), (Ids{first, fourth}));
   EXPECT_EQ(trace_number(own, second), std::nullopt);
   EXPECT_EQ(trace_number(own, third), key_number(own));
   const std::string late(32, 'f');  // no year has this time
@@ -381,13 +382,13 @@ TEST_F(ReceiptsTest, ReadOfTheNewestIsBoundedByItsSize) {
     newest = commit_event("user" + std::to_string(i));
     add(newest, long_step);
   }
-  const auto rows = store_->receipts().newest("project", 500, 2'000);
+  const auto rows = store_->first().receipts().newest("project", 500, 2'000);
   ASSERT_TRUE(rows) << rows.error().message;
   EXPECT_EQ(rows->front().input_id, newest);
   EXPECT_GT(rows->size(), 2U * 30);
   EXPECT_LT(rows->size(), 2U * users);
-  EXPECT_EQ(store_->receipts().newest("project", 3, 2'000)->size(), 6U);
-  EXPECT_EQ(store_->receipts().newest("project", 500, 5)->size(), 4U);
+  EXPECT_EQ(store_->first().receipts().newest("project", 3, 2'000)->size(), 6U);
+  EXPECT_EQ(store_->first().receipts().newest("project", 500, 5)->size(), 4U);
 }
 
 TEST_F(ReceiptsTest, RetentionCutsChainsOffAtTheirEnd) {
@@ -401,7 +402,7 @@ TEST_F(ReceiptsTest, RetentionCutsChainsOffAtTheirEnd) {
   EXPECT_EQ(prune(3h), 1) << "the oldest event, however young its later steps are";
   ids.pop_back();
   EXPECT_EQ(chain("ann"), ids);
-  EXPECT_EQ(store_->receipts().prune(clock_.now(), 2).value(), 2) << "in bounded steps";
+  EXPECT_EQ(store_->first().receipts().prune(clock_.now(), 2).value(), 2) << "in bounded steps";
   const auto steps_left = [&] {
     return store_->committer()
         .write_and_wait([](Writer& writer) {
@@ -434,18 +435,18 @@ TEST_F(ReceiptsTest, ReceiptThatLinksToAYoungerOneStaysAsLong) {
 // Each delivery that joins a block rewrites it.
 TEST_F(ReceiptsTest, OnlyTheFirstDeliveriesOfAnEventStandInBlocks) {
   const auto id = commit_event("ann");
-  auto output = store_->outbox().outputs(key_of("ann"), 0, 1)->front();
+  auto output = store_->first().outbox().outputs(key_of("ann"), 0, 1)->front();
   const auto began = model::to_unix_ms(clock_.now());
   for (int n = 1; n <= 30; ++n) {
     output.id = id + '-' + std::to_string(n);
-    store_->outbox().delivered(
+    store_->first().outbox().delivered(
         key_of("ann"), output, 0, {},
         PlainDelivery{.input_id = id, .seq = n, .at = clock_.now(), .took = 1ms, .status = 200});
     clock_.advance(1ms);
   }
   ASSERT_TRUE(store_->committer().write_and_wait(
       [&](Writer& writer) { EXPECT_EQ(plain_deliveries(writer.connection(), id).size(), 20U); }));
-  const auto receipt = store_->receipts().get(id);
+  const auto receipt = store_->first().receipts().get(id);
   ASSERT_EQ(receipt->rows.size(), 31U);
   for (std::size_t n = 1; n <= 30; ++n) {
     EXPECT_EQ(receipt->rows[n].body, json({{"what", "delivery"},
@@ -469,20 +470,23 @@ TEST_F(ReceiptsTest, OnlyTheReceiptThatLinksToAYoungerOneStaysInItsBlock) {
   commit.receipts.push_back({.input_id = of_other, .first = NewReceiptRow::First{}, .body = step});
   ASSERT_EQ(commit_now(std::move(commit)), Outcome::committed);
   EXPECT_EQ(prune(1h), 1);
-  EXPECT_TRUE(store_->receipts().get(of_repeat));
-  EXPECT_FALSE(store_->receipts().get(of_other));
+  EXPECT_TRUE(store_->first().receipts().get(of_repeat));
+  EXPECT_FALSE(store_->first().receipts().get(of_other));
 }
 
 TEST_F(ReceiptsTest, SessionStaysWhileItHasReceipts) {
   commit_event("ann");
-  const auto output = store_->outbox().outputs(key_of("ann"), 0, 1)->front();
-  store_->outbox().delivered(key_of("ann"), output, 0);
+  const auto output = store_->first().outbox().outputs(key_of("ann"), 0, 1)->front();
+  store_->first().outbox().delivered(key_of("ann"), output, 0);
   clock_.advance(24h);
-  ASSERT_EQ(store_->outbox().prune(clock_.now(), 0, 10)->removed, 1);
+  ASSERT_EQ(store_->first().outbox().prune(clock_.now(), 0, 10)->removed, 1);
   const auto prune_sessions = [&](std::chrono::milliseconds receipts_age) {
     const auto finished = [](const model::Position&) { return true; };
     const auto receipts_before = clock_.now() - receipts_age;
-    return store_->sessions().prune(clock_.now(), finished, receipts_before, 0, 10)->removed;
+    return store_->first()
+        .sessions()
+        .prune(clock_.now(), finished, receipts_before, 0, 10)
+        ->removed;
   };
   for (const auto age : {1h, 48h}) {
     EXPECT_EQ(prune_sessions(age), 0) << "erasure finds the receipts through the session";

@@ -63,7 +63,7 @@ TEST_F(RecentSessionsTest, HasWhatTheStoreHasAfterTheCommit) {
     recent_.keep(encode(commit), profile);
     ASSERT_EQ(commit_now(std::move(commit)), Outcome::committed);
     const auto kept = recent_.take(key_of("ann"));
-    const auto stored = store_->sessions().load_with_profile(key_of("ann"));
+    const auto stored = store_->first().sessions().load_with_profile(key_of("ann"));
     ASSERT_TRUE(kept && stored);
     expect_same(*kept, *stored);
     profile = stored->profile;

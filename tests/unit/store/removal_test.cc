@@ -221,7 +221,7 @@ TEST_F(RemovalTest, EachUseOfAnEndpointKeepsIt) {
   schedule.due_at = clock_.now() + std::chrono::hours(1);
   schedule.created_at = clock_.now();
   schedule.created_by = model::new_id();
-  ASSERT_TRUE(store_->schedules().create(schedule, std::nullopt));
+  ASSERT_TRUE(store_->first().schedules().create(schedule, std::nullopt));
   EXPECT_EQ(remove_the_endpoint(),
             (std::vector<PartUsage>{{"Endpoint", "old", PartUsage::Kind::sessions, "", 1},
                                     {"Endpoint", "old", PartUsage::Kind::follow_ups, "", 1},
@@ -244,7 +244,7 @@ TEST_F(RemovalTest, ASessionKeepsAFlowUntilItExpiresOrItsTimerIsGone) {
   clock_.advance(std::chrono::minutes(31));
   EXPECT_EQ(remove_the_flow(),
             (std::vector<PartUsage>{{"Flow", "Old", PartUsage::Kind::sessions, "", 1}}));
-  ASSERT_TRUE(store_->sessions().reset(asked.key));
+  ASSERT_TRUE(store_->first().sessions().reset(asked.key));
   EXPECT_EQ(remove_the_flow(), std::vector<PartUsage>());
 }
 
@@ -314,7 +314,8 @@ TEST_F(RemovalTest, ADeletedEndpointGetsNoSchedule) {
   schedule.created_at = clock_.now();
   schedule.created_by = model::new_id();
   EXPECT_EQ(remove_the_endpoint(), std::vector<PartUsage>());
-  EXPECT_EQ(store_->schedules().create(schedule, std::nullopt).error().code, Errc::not_found);
+  EXPECT_EQ(store_->first().schedules().create(schedule, std::nullopt).error().code,
+            Errc::not_found);
 }
 
 TEST_F(RemovalTest, AnImportThatPrunesKeepsTheFollowUpFlowThatTheSetUpHasMade) {
@@ -403,14 +404,14 @@ TEST_F(RemovalTest, ErasureFindsSessionsOfADeletedEndpoint) {
   const auto over = session("old");
   ASSERT_EQ(commit_now(over), Outcome::committed);
   EXPECT_EQ(remove_the_endpoint(), std::vector<PartUsage>());
-  const auto listed = store_->sessions().list(project_, {.user_id = "ann"}, 0, 10);
+  const auto listed = store_->first().sessions().list(project_, {.user_id = "ann"}, 0, 10);
   ASSERT_EQ(listed->rows.size(), 1U);
-  const auto erased = store_->user_data().erase(
+  const auto erased = store_->first().user_data().erase(
       {project_, "ann"},
       {.finished = [](const model::Position&) { return true; }, .ended = {}, .forget_keys = {}});
   ASSERT_TRUE(erased) << erased.error().message;
   EXPECT_EQ(erased->sessions, 1);
-  EXPECT_FALSE(store_->sessions().load(over.key)->has_value());
+  EXPECT_FALSE(store_->first().sessions().load(over.key)->has_value());
 }
 
 // A part of each kind.
@@ -473,7 +474,7 @@ TEST_F(RemovalTest, EachUseOfAProjectKeepsIt) {
   schedule.id = model::new_id();
   schedule.session = {project_, endpoints_.at("web"), "ann", "s"};
   schedule.created_by = model::new_id();
-  ASSERT_TRUE(store_->schedules().create(schedule, std::nullopt));
+  ASSERT_TRUE(store_->first().schedules().create(schedule, std::nullopt));
   const auto parts = whole_project();
   ASSERT_TRUE(parts) << parts.error().message;
   const std::vector<PartUsage> all{{"Endpoint", "old", PartUsage::Kind::follow_ups, "", 1},

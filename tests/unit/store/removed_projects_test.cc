@@ -1,4 +1,4 @@
-#include "store/conversation/removed_projects.h"
+#include "store/shards/removed_projects.h"
 
 #include <nlohmann/json.hpp>
 
@@ -69,7 +69,7 @@ class RemovedProjectsTest : public StoreTest {
 
   RemovedProjects::Erased erase() {
     const auto erased =
-        RemovedProjects(store_->committer())
+        RemovedProjects(store_->shards())
             .erase({.stopped = [this] { return stops_after_ >= 0 && stops_after_-- == 0; },
                     .finished = [this](const model::Position&) { return finished_; },
                     .forget_keys = [this](const model::KeyRange& of) -> Result<void> {

@@ -36,7 +36,7 @@ TEST_F(SessionsTest, SessionIsLoadedAsItWasCommitted) {
   EXPECT_EQ(loaded.execution, expected.execution);
   EXPECT_EQ(loaded.started_at, expected.started_at);
   EXPECT_TRUE(loaded.busy());
-  EXPECT_EQ(store_->sessions().load_with_profile(key_of("ann"))->profile.version, 0);
+  EXPECT_EQ(store_->first().sessions().load_with_profile(key_of("ann"))->profile.version, 0);
 }
 
 TEST_F(SessionsTest, SeveralSessionsAreLoadedAtOnceAsEachAlone) {
@@ -46,11 +46,11 @@ TEST_F(SessionsTest, SeveralSessionsAreLoadedAtOnceAsEachAlone) {
   with_profile.profile.data = nlohmann::json{{"name", "Bob"}};
   ASSERT_EQ(commit_now(std::move(with_profile)), Outcome::committed);
   const std::vector<model::SessionKey> keys{key_of("bob"), key_of("nobody"), key_of("ann")};
-  const auto all = store_->sessions().load_with_profiles(keys);
+  const auto all = store_->first().sessions().load_with_profiles(keys);
   ASSERT_TRUE(all) << all.error().message;
   ASSERT_EQ(all->size(), keys.size());
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    const auto alone = store_->sessions().load_with_profile(keys[i]);
+    const auto alone = store_->first().sessions().load_with_profile(keys[i]);
     ASSERT_TRUE(alone);
     const auto& loaded = (*all)[i];
     ASSERT_EQ(loaded.session.has_value(), alone->session.has_value());
@@ -69,14 +69,14 @@ TEST_F(SessionsTest, SeveralSessionsAreLoadedAtOnceAsEachAlone) {
 
 TEST_F(SessionsTest, ResetTakesTheClaimsAwayAndKeepsTheNumbers) {
   ASSERT_EQ(commit_now(busy_turn(key_of("ann"), clock_.now())), Outcome::committed);
-  ASSERT_TRUE(store_->sessions().reset(key_of("ann")));
+  ASSERT_TRUE(store_->first().sessions().reset(key_of("ann")));
   const auto session = load(key_of("ann"));
   EXPECT_EQ(session.version, 2);
   EXPECT_FALSE(session.busy());
   EXPECT_TRUE(session.context.empty());
   EXPECT_EQ(session.last_output_seq, 1);
-  EXPECT_FALSE(store_->calls().find("timer1")->has_value());
-  EXPECT_EQ(store_->sessions().reset(key_of("bob")).error().code, model::Errc::not_found);
+  EXPECT_FALSE(store_->first().calls().find("timer1")->has_value());
+  EXPECT_EQ(store_->first().sessions().reset(key_of("bob")).error().code, model::Errc::not_found);
 }
 
 TEST_F(SessionsTest, ResetEndsTheExecutionsInputAsFailed) {
@@ -86,32 +86,32 @@ TEST_F(SessionsTest, ResetEndsTheExecutionsInputAsFailed) {
   ASSERT_EQ(commit_now(std::move(commit)), Outcome::committed);
   std::string ended;
   const auto note = [&](const std::string& input) { ended = input; };
-  ASSERT_TRUE(store_->sessions().reset(key_of("ann"), note));
+  ASSERT_TRUE(store_->first().sessions().reset(key_of("ann"), note));
   EXPECT_EQ(ended, "input1");
-  EXPECT_EQ(store_->answers().look({key_of("ann"), "input1"}, clock_.now())->stage,
+  EXPECT_EQ(store_->first().answers().look({key_of("ann"), "input1"}, clock_.now())->stage,
             InputState::Stage::failed);
   // A second reset has nothing to do.
-  ASSERT_TRUE(store_->sessions().reset(key_of("ann"), note));
+  ASSERT_TRUE(store_->first().sessions().reset(key_of("ann"), note));
   EXPECT_TRUE(ended.empty());
 }
 
 TEST_F(SessionsTest, TimersFallDueInOrder) {
   ASSERT_EQ(commit_now(busy_turn(key_of("ann"), clock_.now() + std::chrono::seconds(5))),
             Outcome::committed);
-  EXPECT_TRUE(store_->timers().due(clock_.now(), {}, 10)->timers.empty());
-  EXPECT_EQ(store_->timers().due(clock_.now(), {}, 10)->next,
+  EXPECT_TRUE(store_->first().timers().due(clock_.now(), {}, 10)->timers.empty());
+  EXPECT_EQ(store_->first().timers().due(clock_.now(), {}, 10)->next,
             clock_.now() + std::chrono::seconds(5));
   clock_.advance(std::chrono::seconds(5));
-  const auto page = store_->timers().due(clock_.now(), {}, 10);
+  const auto page = store_->first().timers().due(clock_.now(), {}, 10);
   const auto* due = &page->timers;
   ASSERT_EQ(due->size(), 1U);
   EXPECT_EQ(due->front().at, clock_.now());
   EXPECT_EQ(due->front().claim.kind, model::Claim::Kind::timer);
-  const auto timer = store_->calls().find(due->front().claim.id);
+  const auto timer = store_->first().calls().find(due->front().claim.id);
   ASSERT_TRUE(timer && *timer);
   EXPECT_EQ((*timer)->call.session, key_of("ann"));
-  EXPECT_TRUE(store_->timers().due(clock_.now(), {}, 10, &due->front())->timers.empty());
-  EXPECT_FALSE(*store_->calls().lane_behind("", "")) << "the row is a timer, not a call";
+  EXPECT_TRUE(store_->first().timers().due(clock_.now(), {}, 10, &due->front())->timers.empty());
+  EXPECT_FALSE(*store_->first().calls().lane_behind("", "")) << "the row is a timer, not a call";
 }
 
 TEST_F(SessionsTest, ListShowsOneProjectNewestFirstByPages) {
@@ -119,10 +119,10 @@ TEST_F(SessionsTest, ListShowsOneProjectNewestFirstByPages) {
     ASSERT_EQ(commit_now(turn(key_of(user), 0, 1)), Outcome::committed);
   }
   ASSERT_EQ(commit_now(turn(key_of("x", "other"), 0, 1)), Outcome::committed);
-  const auto first = store_->sessions().list("project", {}, 0, 2);
+  const auto first = store_->first().sessions().list("project", {}, 0, 2);
   ASSERT_EQ(first->rows.size(), 2U);
   EXPECT_EQ(first->rows.front().key, key_of("c"));
-  const auto rest = store_->sessions().list("project", {}, first->next.value(), 2);
+  const auto rest = store_->first().sessions().list("project", {}, first->next.value(), 2);
   ASSERT_EQ(rest->rows.size(), 1U);
   EXPECT_EQ(rest->rows.front().key, key_of("a"));
   EXPECT_FALSE(rest->next);
@@ -137,7 +137,7 @@ TEST_F(SessionsTest, ListFindsWordsThatWereSaidWhateverTheirCase) {
   }
   const auto found = [&](const std::string& text) {
     std::vector<std::string> users;
-    const auto page = store_->sessions().list("project", {.text = text}, 0, 10);
+    const auto page = store_->first().sessions().list("project", {.text = text}, 0, 10);
     for (const auto& each : page.value().rows) {
       users.push_back(each.key.user_id);
     }
@@ -166,11 +166,11 @@ TEST_F(SessionsTest, ListOfAUserGoesOnBehindTheSessionsThatAPageExamines) {
     ASSERT_TRUE(insert(std::to_string(i), false));
   }
   const SessionFilter wanted{.user_id = "ann", .busy = true};
-  const auto first = store_->sessions().list("project", wanted, 0, 10);
+  const auto first = store_->first().sessions().list("project", wanted, 0, 10);
   ASSERT_TRUE(first) << first.error().message;
   EXPECT_TRUE(first->rows.empty());
   ASSERT_TRUE(first->next);
-  const auto second = store_->sessions().list("project", wanted, *first->next, 10);
+  const auto second = store_->first().sessions().list("project", wanted, *first->next, 10);
   ASSERT_EQ(second->rows.size(), 1U);
   EXPECT_EQ(second->rows.front().key.session_id, "oldest");
   EXPECT_FALSE(second->next);
@@ -183,7 +183,7 @@ TEST_F(SessionsTest, ListHasOnlyBusyOrOnlyIdleSessions) {
   ASSERT_EQ(commit_now(std::move(busy)), Outcome::committed);
   ASSERT_EQ(commit_now(turn(key_of("idle"), 0, 1)), Outcome::committed);
   const auto of = [&](bool wanted) {
-    return store_->sessions().list("project", {.busy = wanted}, 0, 10)->rows;
+    return store_->first().sessions().list("project", {.busy = wanted}, 0, 10)->rows;
   };
   ASSERT_EQ(of(true).size(), 1U);
   EXPECT_EQ(of(true).front().key, key_of("busy"));

@@ -53,7 +53,8 @@ class UserDataTest : public StoreTest {
     commit.after.execution.emplace();
     commit.after.execution->input_id = "input of " + key.session_id;
     commit.after.execution->pending_call_id = key.session_id + mark + "timer";
-    commit.profile.read_version = store_->sessions().load_with_profile(key)->profile.version;
+    commit.profile.read_version =
+        store_->first().sessions().load_with_profile(key)->profile.version;
     commit.profile.data = nlohmann::json{{"note", "profile " + mark}};
     for (int seq = 1; seq <= outputs; ++seq) {
       commit.outputs.push_back({.id = model::new_id(),
@@ -108,7 +109,7 @@ class UserDataTest : public StoreTest {
     schedule.due_at = clock_.now() + std::chrono::hours(1);
     schedule.created_at = clock_.now();
     schedule.created_by = model::new_id();
-    const auto made = store_->schedules().create(
+    const auto made = store_->first().schedules().create(
         schedule,
         KeyedAnswer{{"scope", "KEYOFSCHEDULE" + mark + key.session_id, "HASHOFSCHEDULE" + mark},
                     {201, "", "answer " + mark},
@@ -132,7 +133,7 @@ class UserDataTest : public StoreTest {
     std::vector<json> items;
     UserData::Place after;
     for (;;) {
-      auto page = store_->user_data().read_page({project_, user}, after, limit);
+      auto page = store_->first().user_data().read_page({project_, user}, after, limit);
       EXPECT_TRUE(page) << page.error().message;
       EXPECT_LE(page->items.size(), limit);
       items.insert(items.end(), page->items.begin(), page->items.end());
@@ -145,7 +146,7 @@ class UserDataTest : public StoreTest {
   }
 
   model::Result<UserData::Erased> erase(const std::string& user) {
-    return store_->user_data().erase(
+    return store_->first().user_data().erase(
         {project_, user},
         {.finished = [this](const model::Position&) { return finished_; },
          .ended =
@@ -210,7 +211,7 @@ TEST_F(UserDataTest, LargeDataComesInSeveralPages) {
   auto commit = everything(key("ann"), "MARK", 3);
   for (auto& output : commit.outputs) output.text = std::string(700'000, 'x');
   ASSERT_EQ(commit_now(std::move(commit)), Outcome::committed);
-  const auto first = store_->user_data().read_page({project_, "ann"}, {}, 100);
+  const auto first = store_->first().user_data().read_page({project_, "ann"}, {}, 100);
   ASSERT_TRUE(first);
   EXPECT_TRUE(first->next);
   EXPECT_LE(first->items.size(), 4U);
@@ -254,7 +255,7 @@ TEST_F(UserDataTest, ErasedUserLeavesNoTraceInTheFiles) {
     EXPECT_TRUE(in_files(what + std::string("MARKOFBOB"))) << what;
   }
   EXPECT_EQ(freed.size(), 1U) << "the log frees its keys";
-  EXPECT_EQ(store_->outbox().pending().value(), 1);
+  EXPECT_EQ(store_->first().outbox().pending().value(), 1);
 }
 
 TEST_F(UserDataTest, WhatCouldBeginANewSessionIsErasedBeforeTheSessions) {
@@ -300,7 +301,7 @@ TEST_F(UserDataTest, MessagesThatAreErasedDoNotWaitForEver) {
   ASSERT_TRUE(erased) << erased.error().message;
   EXPECT_EQ(ended_.at("s"), (std::vector<std::string>{"input of s", waits, accepted}));
   const auto look = [&](const std::string& id) {
-    return store_->answers().look({session, id}, clock_.now()).value();
+    return store_->first().answers().look({session, id}, clock_.now()).value();
   };
   using Stage = InputState::Stage;
   EXPECT_EQ(look("input of s").stage, Stage::failed);

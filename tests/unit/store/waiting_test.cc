@@ -24,26 +24,26 @@ TEST_F(WaitingTest, EventOfAnInboxIsFoundWithTheEventsBeforeIt) {
   auto commit = turn(key_of("ann"), 0, 1);
   commit.inbox.added = {event("e1"), event("e2"), event("e3")};
   ASSERT_EQ(commit_now(std::move(commit)), Outcome::committed);
-  const auto first = store_->sessions().in_inbox("e1").value();
+  const auto first = store_->first().sessions().in_inbox("e1").value();
   ASSERT_TRUE(first);
   EXPECT_EQ(first->ahead, 0);
   EXPECT_EQ(first->first_ahead, "");
-  const auto last = store_->sessions().in_inbox("e3").value();
+  const auto last = store_->first().sessions().in_inbox("e3").value();
   ASSERT_TRUE(last);
   EXPECT_EQ(last->key, key_of("ann"));
   EXPECT_EQ(last->ahead, 2);
   EXPECT_EQ(last->first_ahead, "e1");
   EXPECT_EQ(last->since, model::from_unix_ms(7));
-  EXPECT_FALSE(store_->sessions().in_inbox("e4").value());
+  EXPECT_FALSE(store_->first().sessions().in_inbox("e4").value());
   expect_searches(sql_of_inbox_event, {"e1"});
 }
 
 TEST_F(WaitingTest, OldestEventOfTheInboxesIsFoundByItsId) {
-  EXPECT_FALSE(store_->sessions().oldest_in_inbox().value());
+  EXPECT_FALSE(store_->first().sessions().oldest_in_inbox().value());
   auto commit = turn(key_of("ann"), 0, 1);
   commit.inbox.added = {event("e2"), event("e3")};
   ASSERT_EQ(commit_now(std::move(commit)), Outcome::committed);
-  EXPECT_EQ(store_->sessions().oldest_in_inbox().value(), model::from_unix_ms(7));
+  EXPECT_EQ(store_->first().sessions().oldest_in_inbox().value(), model::from_unix_ms(7));
   expect_searches(sql_of_oldest_inbox_event, {});
 }
 
@@ -53,8 +53,8 @@ TEST_F(WaitingTest, CallOfAnExecutionIsFoundByItsInput) {
   commit.calls.started.push_back(
       {.id = input + "-c2", .session = key_of("ann"), .due_at = clock_.now()});
   ASSERT_EQ(commit_now(std::move(commit)), Outcome::committed);
-  EXPECT_EQ(store_->calls().of_execution(input).value(), input + "-c2");
-  EXPECT_FALSE(store_->calls().of_execution(input + "-c2").value());
+  EXPECT_EQ(store_->first().calls().of_execution(input).value(), input + "-c2");
+  EXPECT_FALSE(store_->first().calls().of_execution(input + "-c2").value());
   expect_searches(sql_of_execution_call, {input, input});
 }
 
@@ -62,8 +62,8 @@ TEST_F(WaitingTest, PendingOutputIsFoundByItsInput) {
   auto commit = turn(key_of("ann"), 0, 1);
   commit.outputs.front().id = "in-1";
   ASSERT_EQ(commit_now(std::move(commit)), Outcome::committed);
-  EXPECT_EQ(store_->deliveries().of_input("in").value(), "in-1");
-  EXPECT_FALSE(store_->deliveries().of_input("i").value());
+  EXPECT_EQ(store_->first().deliveries().of_input("in").value(), "in-1");
+  EXPECT_FALSE(store_->first().deliveries().of_input("i").value());
   expect_searches(sql_of_input_delivery, {std::int64_t{1}, "in-", "in."});
 }
 
@@ -75,15 +75,16 @@ TEST_F(WaitingTest, DeadLetterIsFoundByItsIdItsEventAndItsOutput) {
   commit.dead_letters = {{id, event("e1"), "too many steps"},
                          {model::new_id(), event("e2-c1-r"), "the upstream answered 401"}};
   ASSERT_EQ(commit_now(std::move(commit)), Outcome::committed);
-  EXPECT_EQ(store_->dead_letters().oldest_new().value(), clock_.now());
-  EXPECT_NE(store_->dead_letters().newest_new().value(), id) << "it is the older one";
-  EXPECT_EQ(store_->dead_letters().newest_new().value().size(), model::id_length);
-  ASSERT_TRUE(store_->deliveries().drop({.output_id = "in-1", .key = key_of("ann"), .seq = 1}));
-  EXPECT_EQ(store_->dead_letters().of(id).value()->id, id);
-  EXPECT_EQ(store_->dead_letters().of("e1").value()->id, id);
-  EXPECT_EQ(store_->dead_letters().of("e2").value()->event.event_id, "e2-c1-r");
-  EXPECT_EQ(store_->dead_letters().of("in-1").value()->output_seq, 1);
-  EXPECT_FALSE(store_->dead_letters().of("in-2").value());
+  EXPECT_EQ(store_->first().dead_letters().oldest_new().value(), clock_.now());
+  EXPECT_NE(store_->first().dead_letters().newest_new().value(), id) << "it is the older one";
+  EXPECT_EQ(store_->first().dead_letters().newest_new().value().size(), model::id_length);
+  ASSERT_TRUE(
+      store_->first().deliveries().drop({.output_id = "in-1", .key = key_of("ann"), .seq = 1}));
+  EXPECT_EQ(store_->first().dead_letters().of(id).value()->id, id);
+  EXPECT_EQ(store_->first().dead_letters().of("e1").value()->id, id);
+  EXPECT_EQ(store_->first().dead_letters().of("e2").value()->event.event_id, "e2-c1-r");
+  EXPECT_EQ(store_->first().dead_letters().of("in-1").value()->output_seq, 1);
+  EXPECT_FALSE(store_->first().dead_letters().of("in-2").value());
   expect_searches(sql_of_dead_letters_of_event, {"e1", "e1", std::int64_t{10}});
 }
 

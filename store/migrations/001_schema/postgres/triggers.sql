@@ -79,8 +79,7 @@ CREATE TRIGGER flows_changed AFTER INSERT OR UPDATE OR DELETE ON flows
   FOR EACH STATEMENT EXECUTE FUNCTION tell_of_change('assets');
 CREATE TRIGGER flow_versions_changed AFTER INSERT OR UPDATE OR DELETE ON flow_versions
   FOR EACH STATEMENT EXECUTE FUNCTION tell_of_change('assets');
--- Changes of the counts send no notification, because Turns write them.
-CREATE TRIGGER flow_ramps_changed AFTER INSERT OR UPDATE OF id, version, share, ended_at OR DELETE ON flow_ramps
+CREATE TRIGGER flow_ramps_changed AFTER INSERT OR UPDATE OR DELETE ON flow_ramps
   FOR EACH STATEMENT EXECUTE FUNCTION tell_of_change('assets');
 CREATE TRIGGER endpoints_changed AFTER INSERT OR UPDATE OR DELETE ON endpoints
   FOR EACH STATEMENT EXECUTE FUNCTION tell_of_change('assets');

@@ -1,5 +1,6 @@
-#include "store/conversation/removed_projects.h"
+#include "store/shards/removed_projects.h"
 
+#include <map>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -7,7 +8,8 @@
 #include "store/commit/receipt_blocks.h"
 #include "store/commit/row_writes.h"
 #include "store/conversation/rows_of_keys_sql.h"
-#include "store/model/key_range.h"
+#include "store/idempotency/append_keys.h"
+#include "store/model/session_keys.h"
 #include "store/sql/read.h"
 
 namespace conversed::store {
@@ -118,64 +120,85 @@ Result<void> delete_in_batches(Committer& committer, const RemovedProjects::Hook
 }  // namespace
 
 Result<RemovedProjects::Erased> RemovedProjects::erase(const Hooks& hooks, model::Timestamp now) {
-  const auto projects = committer_.write_and_wait([](Writer& writer) {
+  Committer& first = shards_.front()->committer();
+  const auto projects = first.write_and_wait([](Writer& writer) {
     return writer.connection().all(row_of<&Removed::id, &Removed::at>,
                                    "SELECT id, removed_at FROM removed_projects ORDER BY id");
   });
   if (!projects) return fail(projects.error());
+  std::map<std::string, Erased> erased;
+  Result<void> done;
+  bool stopped = false;
+  // A shard that fails does not hold up the others.
+  for (std::size_t at = 0; at < shards_.size() && !stopped; ++at) {
+    for (const auto& project : *projects) {
+      auto gone = erase_project(*shards_[at], project.id, hooks, erased[project.id]);
+      if (!gone) done = gone;
+      stopped = hooks.stopped();
+      if (!gone || stopped) break;
+    }
+  }
+  if (!done) return fail(done.error());
   Erased all;
   for (const auto& project : *projects) {
-    Erased erased;
-    if (auto gone = erase_project(project.id, hooks, erased); !gone) return fail(gone.error());
-    all.sessions += erased.sessions;
-    all.rows += erased.rows;
-    if (hooks.stopped()) break;
-    if (erased != Erased() || now - project.at < lifetime) continue;
+    const Erased& of_project = erased[project.id];
+    all.sessions += of_project.sessions;
+    all.rows += of_project.rows;
+    if (of_project != Erased() || now - project.at < lifetime || stopped) continue;
     if (auto forgotten = forget(project.id); !forgotten) return fail(forgotten.error());
   }
   return all;
 }
 
-Result<void> RemovedProjects::erase_project(const std::string& id, const Hooks& hooks,
+Result<void> RemovedProjects::erase_project(Shard& shard, const std::string& id, const Hooks& hooks,
                                             Erased& erased) {
+  Committer& committer = shard.committer();
   const auto range = model::keys_of_project(id);
   // Frees the keys first: after a crash in between, they are freed again.
   if (hooks.forget_keys) {
-    const auto wanted = may_have_keys(committer_, id, range);
+    const auto wanted = may_have_keys(committer, id, range);
     if (!wanted) return fail(wanted.error());
     if (*wanted) {
       if (auto freed = hooks.forget_keys(range); !freed) return freed;
     }
   }
-  if (auto gone = erase_sessions(id, hooks, erased); !gone) return gone;
+  if (auto gone = erase_sessions(committer, id, hooks, erased); !gone) return gone;
   for (const auto sql : {sql_to_delete_append_keys, sql_to_delete_keyed_answers,
                          sql_to_delete_dead_letters, sql_to_delete_answers}) {
-    auto gone = delete_in_batches(committer_, hooks, erased, sql, range.from, range.to);
+    auto gone = delete_in_batches(committer, hooks, erased, sql, range.from, range.to);
     if (!gone) return gone;
   }
   auto gone = delete_in_batches(
-      committer_, hooks, erased,
+      committer, hooks, erased,
       "DELETE FROM profiles WHERE (project_id, user_id) IN (SELECT project_id, user_id"
       " FROM profiles WHERE project_id = :p LIMIT :l)",
       id);
   if (!gone) return gone;
-  return delete_in_batches(committer_, hooks, erased,
+  // Another shard may have got a schedule while the first one deleted the project.
+  gone = delete_in_batches(committer, hooks, erased,
+                           "DELETE FROM schedules WHERE id IN (SELECT id FROM schedules"
+                           " WHERE project_id = :p LIMIT :l)",
+                           id);
+  if (!gone) return gone;
+  return delete_in_batches(committer, hooks, erased,
                            "DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE project_id = :p"
                            " AND state IN ('done', 'cancelled', 'error') LIMIT :l)",
                            id);
 }
 
-Result<void> RemovedProjects::erase_sessions(const std::string& project_id, const Hooks& hooks,
-                                             Erased& erased) {
+Result<void> RemovedProjects::erase_sessions(Committer& committer, const std::string& project_id,
+                                             const Hooks& hooks, Erased& erased) {
   for (Batch last; last.has_more && !hooks.stopped();) {
-    const auto written = committer_.write_and_wait([&](Writer& writer) {
+    const auto written = committer.write_and_wait([&](Writer& writer) {
       Batch batch{.after = last.after};
       while (batch.has_more && batch.left > 0) {
         auto session = session_behind(writer.connection(), project_id, batch.after);
         batch.has_more = session.has_value();
         if (!session) break;
         const auto id = session->id;
-        if (session->position.epoch != 0 && !hooks.finished(session->position)) {
+        // A session that is being moved is erased at its new place.
+        const bool is_away = !writer.check_place(session->key);
+        if (is_away || (session->position.epoch != 0 && !hooks.finished(session->position))) {
           --batch.left;
         } else if (!remove_session(writer, *std::move(session), batch)) {
           break;
@@ -192,11 +215,17 @@ Result<void> RemovedProjects::erase_sessions(const std::string& project_id, cons
   return {};
 }
 
-// Forgets the project unless it still has sessions.
+// Forgets the project unless a shard still has sessions of it.
 Result<void> RemovedProjects::forget(const std::string& id) {
-  return committer_.write_and_wait([&](Writer& writer) {
+  constexpr std::string_view a_session = "SELECT 1 FROM sessions WHERE project_id = :p";
+  for (std::size_t at = 1; at < shards_.size(); ++at) {
+    const auto left = read_exists(shards_[at]->database(), a_session, id);
+    if (!left) return fail(left.error());
+    if (*left) return {};
+  }
+  return shards_.front()->committer().write_and_wait([&](Writer& writer) {
     Connection& connection = writer.connection();
-    if (connection.exists("SELECT 1 FROM sessions WHERE project_id = :p", id)) return;
+    if (connection.exists(a_session, id)) return;
     connection.run("DELETE FROM removed_endpoints WHERE project_id = :p", id);
     connection.run("DELETE FROM removed_projects WHERE id = :i", id);
   });
