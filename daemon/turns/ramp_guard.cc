@@ -17,9 +17,16 @@ model::Result<void> RampGuard::start() {
 }
 
 void RampGuard::run() {
+  using Clock = std::chrono::steady_clock;
+  auto next = Clock::now();
   for (;;) {
-    take_back();
-    if (thread_.take(std::chrono::steady_clock::now() + look_interval).stop) return;
+    if (Clock::now() >= next) {
+      take_back();
+      next = Clock::now() + look_interval;
+    }
+    const Letters letters = thread_.take(next);  // may return before, for the heartbeat
+    if (letters.stop) return;
+    if (letters.look) next = Clock::now();
   }
 }
 

@@ -24,11 +24,14 @@ class RampGuard final : public Service {
   void stop() override { thread_.stop(); }
 
   // A Turn of a version in a ramp has failed. Thread-safe.
-  void look() { thread_.mailbox()->wake(); }
+  void look() {
+    thread_.mailbox()->put([](Letters& letters) { letters.look = true; });
+  }
 
  private:
   struct Letters {
     bool stop = false;
+    bool look = false;
   };
   void run();
   void take_back();
