@@ -78,7 +78,7 @@ ClusterPorts App::Parts::cluster_ports() {
           [this] {
             turns.look_at_lag();
             if (layout_changed.exchange(false)) take_layout();
-            turns.look_at_shards();
+            if (ground.store->shards().size() > 1) turns.look_at_shards();
           },
       .touch = [this](const model::SessionKey& key) { turns.touch(key); },
       .deliver =

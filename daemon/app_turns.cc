@@ -192,7 +192,12 @@ void TurnParts::look_at_shards() {
   if (pump == nullptr) return;
   const auto& shards = ground_.store->shards();
   const std::lock_guard lock(looking_);
-  if (shards.size() > 1) return pump->set_aside(partitions_aside());
+  if (shards.size() > 1) {
+    auto aside = partitions_aside();
+    if (aside == aside_) return;
+    aside_ = aside;
+    return pump->set_aside(std::move(aside));
+  }
   shards.front()->committer().healthy() ? pump->release() : pump->hold();
 }
 

@@ -83,7 +83,8 @@ class TurnParts {
   std::atomic<queue::Lanes*> lanes_to_touch_{nullptr};
   std::unique_ptr<queue::Pump> pump_;
   std::atomic<queue::Pump*> pump_to_hold_{nullptr};
-  std::mutex looking_;  // at the shards: a later look gives the pump a later set
+  std::mutex looking_;               // at the shards: a later look gives the pump a later set
+  std::vector<std::int32_t> aside_;  // that the pump was given; under `looking_`
 };
 
 }  // namespace conversed::daemon
