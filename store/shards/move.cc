@@ -341,7 +341,7 @@ Result<std::int64_t> remove_leftovers(const Shards& shards, Layout& layout) {
     const auto shard = each.first;
     const auto partition = each.second;
     if (layout.is_moving(partition) || layout.shard_of(partition) == shard) continue;
-    const auto removed = remove_rows(*shards[shard], {partition, count}, RowsToRemove::all);
+    auto removed = remove_rows(*shards[shard], {partition, count}, RowsToRemove::all);
     if (!removed) return removed;
     rows += *removed;
     auto forgotten = shards[shard]->committer().write_and_wait(

@@ -77,7 +77,7 @@ class PeersTest : public testing::Test {
   }
 
   model::Result<void> join(Daemon& daemon, const std::string& name,
-                           std::function<void(PeersSettings&)> with = {}) {
+                           const std::function<void(PeersSettings&)>& with = {}) {
     PeersSettings settings;
     settings.name = name;
     settings.roles = {"api", "worker", "scheduler"};

@@ -42,7 +42,7 @@ class SchedulerTest : public World {
     if (scheduler_) scheduler_->stop();
   }
 
-  void start(SchedulerSettings settings = {}) {
+  void start(const SchedulerSettings& settings = {}) {
     scheduler_.reset();
     scheduler_ =
         std::make_unique<Scheduler>(settings, store_->first(), sink_.append(), clock_, metrics_);
@@ -313,7 +313,7 @@ TEST_F(SchedulerTest, TimersKeepTheirWaitWhenTheClockIsSet) {
   jump(24h);
   advance(19min);
   put("probe", -24h);
-  ASSERT_TRUE(eventually([&] { return ids().size() >= 1; }));
+  ASSERT_TRUE(eventually([&] { return !ids().empty(); }));
   EXPECT_EQ(ids(), (std::vector<std::string>{"probe"}));
   advance(1min);
   ASSERT_TRUE(eventually([&] { return ids().size() >= 2; }));
