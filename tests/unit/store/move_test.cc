@@ -293,7 +293,7 @@ class MoveTest : public testing::Test {
     EXPECT_EQ(*left, 0);
   }
 
-  Result<MoveReport> move(std::size_t to, MoveSettings settings = {.drain = 0ms}) {
+  Result<MoveReport> move(std::size_t to, const MoveSettings& settings = {.drain = 0ms}) {
     return move_partition(store_->shards(), store_->layout(), moved, to, settings);
   }
 

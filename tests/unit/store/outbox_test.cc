@@ -20,7 +20,7 @@ class OutboxTest : public StoreTest {
   model::Result<void> begin_delivery(const model::Output& output) {
     std::promise<model::Result<void>> promise;
     store_->first().outbox().begin_delivery(
-        key_of("ann"), output, [&](model::Result<void> done) { promise.set_value(done); });
+        key_of("ann"), output, [&](const model::Result<void>& done) { promise.set_value(done); });
     return promise.get_future().get();
   }
   // A try of the session's oldest pending output has failed.
