@@ -84,6 +84,7 @@ class Move {
   const std::size_t to_;
   const MoveSettings& settings_;
   MoveReport report_;
+  bool switched_ = false;  // by this call
 };
 
 Result<bool> Move::is_open(Shard& shard) const {
@@ -270,17 +271,20 @@ Result<void> Move::switch_over() {
   });
   if (!written) return written;
   if (auto taken = layout_.read(); !taken) return taken;
-  return told(MoveStep::switched);
+  if (auto said = told(MoveStep::switched); !said) return said;
+  switched_ = true;
+  std::this_thread::sleep_for(settings_.readers);
+  return {};
 }
 
 Result<void> Move::remove() {
-  std::this_thread::sleep_for(settings_.readers);
   const auto removed = remove_rows(source(), partition_, RowsToRemove::all);
   if (!removed) return fail(removed.error());
   report_.removed += *removed;
   auto forgotten = source().committer().write_and_wait(
       [&](Writer& writer) { forget_leftovers(writer.connection(), partition_.number); });
   if (!forgotten) return forgotten;
+  if (!switched_ && *removed == 0) return {};  // there was nothing to finish
   return told(MoveStep::removed, report_.removed);
 }
 
