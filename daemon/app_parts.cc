@@ -23,6 +23,17 @@ namespace {
 // deliveries, the store.
 constexpr milliseconds reserved_for_commits{6'000};
 
+Result<store::EndpointHealth::Oldest> oldest_failures(const store::Shards& shards) {
+  store::EndpointHealth::Oldest all;
+  for (const auto& shard : shards) {
+    auto found = shard->endpoint_health().oldest();
+    if (!found) return found;
+    store::take_older(all.failing_since, found->failing_since);
+    store::take_older(all.paused_since, found->paused_since);
+  }
+  return all;
+}
+
 }  // namespace
 
 Ground::Ground(const Outside& outside, std::unique_ptr<store::Store> opened_store,
@@ -214,7 +225,7 @@ std::optional<model::Timestamp> App::Parts::store_failing() const {
   std::optional<model::Timestamp> first;
   for (const auto& each : store_failing_since) {
     const auto since = each.load();
-    if (since != model::Timestamp() && (!first || since < *first)) first = since;
+    if (since != model::Timestamp()) store::take_older(first, since);
   }
   return first;
 }
@@ -353,17 +364,10 @@ void App::Parts::update_waiting() {
   };
   const store::Shards& shards = ground.store->shards();
   const auto now = ground.clock.now();
-  if (const auto oldest = store::oldest_of_shards(shards, [](store::Shard& shard) {
-        return shard.endpoint_health().oldest().map(
-            [](const auto& found) { return found.failing_since; });
-      })) {
-    set(Reason::delivery_failing, *oldest, ground.timer_clock.now());
-  }
-  if (const auto oldest = store::oldest_of_shards(shards, [](store::Shard& shard) {
-        return shard.endpoint_health().oldest().map(
-            [](const auto& found) { return found.paused_since; });
-      })) {
-    set(Reason::endpoint_paused, *oldest, ground.timer_clock.now());
+  if (const auto oldest = oldest_failures(shards)) {
+    const auto by_timers = ground.timer_clock.now();
+    set(Reason::delivery_failing, oldest->failing_since, by_timers);
+    set(Reason::endpoint_paused, oldest->paused_since, by_timers);
   }
   if (const auto oldest = store::oldest_of_shards(
           shards, [](store::Shard& shard) { return shard.dead_letters().oldest_new(); })) {

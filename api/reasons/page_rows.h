@@ -12,7 +12,8 @@
 
 namespace conversed::api {
 
-// What a page of sessions waits for, as its rows say, by the row of the session.
+// The calls, timers and Flow states of a page of sessions. The key is the number of the session's
+// row.
 struct PageRows {
   std::map<std::int64_t, store::Calls::Shown> running;    // calls and timers of executions
   std::map<std::int64_t, store::Calls::Shown> questions;  // their timers

@@ -104,7 +104,7 @@ Result<void> tidy_shard(store::Shard& shard, const HousekeeperSettings& settings
   return done;
 }
 
-// What lies in the first shard alone.
+// Prunes old secrets of webhooks and old audit entries. Only the first shard has them.
 Result<void> tidy_first(store::Store& store, const HousekeeperSettings& settings, Timestamp now,
                         const std::function<bool()>& stopped, TidyReport& report) {
   auto secrets = store.assets().forget_previous_secrets(now - settings.secret_overlap);
@@ -115,7 +115,8 @@ Result<void> tidy_first(store::Store& store, const HousekeeperSettings& settings
                    [&] { return store.audit().prune(now - settings.audit, settings.batch); });
 }
 
-// What the transactions of the first shard can't see. Nothing with one shard.
+// Deletes leftovers of moves, old versions of Flows, and the health of deleted Endpoints: two
+// shards have to be read for each. Does nothing with one shard.
 Result<void> tidy_across_shards(store::Store& store) {
   auto left = store::remove_leftovers(store.shards(), store.layout());
   if (!left) return fail(left.error());

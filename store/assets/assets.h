@@ -291,7 +291,7 @@ class Assets {
                                                   std::optional<std::int64_t> version = {});
   // Ends the ramps that have more failures than their bounds allow, and writes an entry of the
   // audit trail for each. Returns these ramps. In a cluster one daemon ends each of them. Deletes
-  // what the shards have counted of ended ramps. Kept by:
+  // the shards' counts of ended ramps. Kept by:
   // FlowRamps.AreTakenBackWhenTooManyTurnsFail, ShardsTest.TurnsOfARampAreCountedOverAllShards.
   [[nodiscard]] model::Result<std::vector<RampInfo>> take_back_ramps();
 

@@ -288,7 +288,7 @@ class Search {
 // ---- The first step as a whole
 
 // Adds the usages that the first step alone looks for: sessions and follow-ups of all shards, and
-// what waits for the Endpoints in the other shards than the first.
+// the deliveries and schedules of the Endpoints in all shards but the first.
 Result<PartsToDelete> with_work(const Shards& shards, Result<PartsToDelete> parts,
                                 const Names& of_bundle, const FlowReader& reader,
                                 model::Timestamp now) {

@@ -7,7 +7,7 @@ namespace conversed::store {
 namespace {
 
 void note_change(Connection& connection) {
-  if (!connection.exists("SELECT 1 FROM meta WHERE name = 'log_partitions'")) {
+  if (!has_partition_list(connection)) {
     throw SqlError(SqlError::Kind::failed, "(the server has no list of partitions yet)",
                    SqlError::Effect::none);
   }
@@ -48,6 +48,10 @@ Result<void> PartitionGate::check(std::string_view key) const {
   if (is_open(key)) return {};
   return fail(Errc::unavailable,
               "the user's data is being moved to another server; try again in a moment");
+}
+
+bool has_partition_list(Connection& connection) {
+  return connection.exists("SELECT 1 FROM meta WHERE name = 'log_partitions'");
 }
 
 void note_log_partitions(Connection& connection, std::int32_t partitions) {

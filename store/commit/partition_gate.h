@@ -39,6 +39,8 @@ class PartitionGate {
   std::vector<bool> open_;                    // by partition; empty: there is no list
 };
 
+// Whether the database has a list of open partitions.
+[[nodiscard]] bool has_partition_list(Connection& connection);
 // Begins the list of a log with this number of partitions, all of them closed.
 void note_log_partitions(Connection& connection, std::int32_t partitions);
 // Opens or closes a partition in this database. Tolerates a second call.

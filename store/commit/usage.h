@@ -41,7 +41,7 @@ class Usage {
   static void add(Writer& writer, const QuotaUse& use);
 
  private:
-  // What was last read of an organisation's counter.
+  // An organisation's counter, as each shard had it at the last read.
   struct Last {
     std::string month;
     std::vector<std::int64_t> amounts;  // by shard

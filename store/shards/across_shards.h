@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <functional>
 #include <iterator>
+#include <optional>
 #include <utility>
 
 #include "store/shards/shard.h"
@@ -116,6 +117,12 @@ template <typename Ask>
   return sum;
 }
 
+// Takes the other time if it is the older one.
+inline void take_older(std::optional<model::Timestamp>& oldest,
+                       const std::optional<model::Timestamp>& other) {
+  if (other && (!oldest || *other < *oldest)) oldest = other;
+}
+
 // The oldest of the shards' times; none: no shard has one. `ask` returns a Result of an optional
 // time.
 template <typename Ask>
@@ -124,7 +131,7 @@ template <typename Ask>
   for (std::size_t at = 1; at < shards.size() && oldest; ++at) {
     auto other = ask(*shards[at]);
     if (!other) return other;
-    if (*other && (!*oldest || **other < **oldest)) oldest = std::move(other);
+    take_older(*oldest, *other);
   }
   return oldest;
 }

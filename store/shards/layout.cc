@@ -16,10 +16,6 @@ bool has_sessions(Connection& connection) {
          connection.exists("SELECT 1 FROM log_positions LIMIT 1");
 }
 
-bool knows_log(Connection& connection) {
-  return connection.exists("SELECT 1 FROM meta WHERE name = 'log_partitions'");
-}
-
 }  // namespace
 
 Layout::Places Layout::stored_places(Connection& connection) {
@@ -66,11 +62,11 @@ Result<void> Layout::open_partitions(const Places& places) {
   for (std::size_t number = 0; number < shards_.size(); ++number) {
     // A shard that was used before has a list.
     if (!shards_[number]->healthy()) continue;
-    const auto has = store::read(shards_[number]->database(), knows_log);
+    const auto has = store::read(shards_[number]->database(), has_partition_list);
     if (!has) return fail(has.error());
     if (*has) continue;
     auto opened = shards_[number]->committer().write_and_wait([&](Writer& writer) {
-      if (knows_log(writer.connection())) return;  // another daemon was first
+      if (has_partition_list(writer.connection())) return;  // another daemon was first
       note_log_partitions(writer.connection(), count);
       for (std::int32_t partition = 0; partition < count; ++partition) {
         if (places[static_cast<std::size_t>(partition)].shard != number) continue;

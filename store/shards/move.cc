@@ -32,22 +32,29 @@ Result<std::unique_ptr<Connection>> connect(const Shard& shard, Connection::Role
   }
 }
 
-// Held by one move at a time, until the connection ends.
-bool take_lock(Connection& connection) {
-  return connection.number(
-             "SELECT CASE WHEN pg_try_advisory_lock(hashtext('conversed move'),"
-             " hashtext(current_schema())) THEN 1 ELSE 0 END") == 1;
+// A lock that one move holds at a time, until the connection ends. Null: another one holds it.
+Result<std::unique_ptr<Connection>> lock_moves(const Shards& shards) {
+  auto lock = connect(*shards.front(), Connection::Role::reader);
+  if (!lock) return lock;
+  const auto taken = with_errors(**lock, [](Connection& connection) {
+    return connection.number(
+        "SELECT CASE WHEN pg_try_advisory_lock(hashtext('conversed move'),"
+        " hashtext(current_schema())) THEN 1 ELSE 0 END");
+  });
+  if (!taken) return fail(taken.error());
+  if (*taken == 0) lock->reset();
+  return lock;
 }
 
 // No number is given twice, even after its row has moved away.
 void keep_numbers(Connection& connection) {
+  const auto last = connection.number("SELECT value FROM meta WHERE name = 'numbers_to'");
   connection.run(
       "UPDATE meta SET value = (SELECT MAX(n) FROM (SELECT meta.value AS n"
       " UNION ALL SELECT MAX(n) FROM dead_letters WHERE n <= :l"
       " UNION ALL SELECT MAX(n) FROM schedules WHERE n <= :m) AS numbers)"
       " WHERE name = 'numbers_from'",
-      connection.number("SELECT value FROM meta WHERE name = 'numbers_to'"),
-      connection.number("SELECT value FROM meta WHERE name = 'numbers_to'"));
+      last, last);
 }
 
 class Move {
@@ -84,7 +91,6 @@ class Move {
   const std::size_t to_;
   const MoveSettings& settings_;
   MoveReport report_;
-  bool switched_ = false;  // by this call
 };
 
 Result<bool> Move::is_open(Shard& shard) const {
@@ -151,12 +157,14 @@ Result<MoveReport> Move::finish_earlier_move() {
       return fail(Errc::internal, "the partition is open on " + shard_name(other) +
                                       ", too; nothing was deleted there");
     }
-    const auto before = report_.removed;
+    const auto left = read(shards_[other]->database(), partition_leftovers);
+    if (!left) return fail(left.error());
+    if (std::ranges::find(*left, partition_.number) == left->end()) continue;
     report_.from = other;
     if (auto made = make("delete the rows on the old server", &Move::remove); !made) {
       return fail(made.error());
     }
-    if (report_.removed > before) return report_;
+    return report_;
   }
   return fail(Errc::conflict, "the partition is in " + shard_name(to_) + " already");
 }
@@ -272,7 +280,6 @@ Result<void> Move::switch_over() {
   if (!written) return written;
   if (auto taken = layout_.read(); !taken) return taken;
   if (auto said = told(MoveStep::switched); !said) return said;
-  switched_ = true;
   std::this_thread::sleep_for(settings_.readers);
   return {};
 }
@@ -281,10 +288,6 @@ Result<void> Move::remove() {
   const auto removed = remove_rows(source(), partition_, RowsToRemove::all);
   if (!removed) return fail(removed.error());
   report_.removed += *removed;
-  auto forgotten = source().committer().write_and_wait(
-      [&](Writer& writer) { forget_leftovers(writer.connection(), partition_.number); });
-  if (!forgotten) return forgotten;
-  if (!switched_ && *removed == 0) return {};  // there was nothing to finish
   return told(MoveStep::removed, report_.removed);
 }
 
@@ -297,11 +300,9 @@ Result<MoveReport> move_partition(const Shards& shards, Layout& layout, std::int
                 "the store has one server; list further ones in store.postgres.shards, and restart "
                 "all daemons with that list");
   }
-  const auto lock = connect(*shards.front(), Connection::Role::reader);
+  const auto lock = lock_moves(shards);
   if (!lock) return fail(lock.error());
-  const auto taken = with_errors(**lock, take_lock);
-  if (!taken) return fail(taken.error());
-  if (!*taken) {
+  if (*lock == nullptr) {
     return fail(Errc::conflict, "another partition is being moved; wait until that has ended");
   }
   if (auto known = layout.read(); !known) return fail(known.error());
@@ -332,11 +333,9 @@ Result<std::int64_t> remove_leftovers(const Shards& shards, Layout& layout) {
     for (const auto partition : *partitions) found.emplace_back(shard, partition);
   }
   if (found.empty()) return 0;
-  const auto lock = connect(*shards.front(), Connection::Role::reader);
+  const auto lock = lock_moves(shards);
   if (!lock) return fail(lock.error());
-  const auto taken = with_errors(**lock, take_lock);
-  if (!taken) return fail(taken.error());
-  if (!*taken) return 0;
+  if (*lock == nullptr) return 0;
   // No move begins from here on.
   if (auto known = layout.read(); !known) return fail(known.error());
   const auto count = static_cast<std::int32_t>(layout.places().size());
@@ -348,9 +347,6 @@ Result<std::int64_t> remove_leftovers(const Shards& shards, Layout& layout) {
     auto removed = remove_rows(*shards[shard], {partition, count}, RowsToRemove::all);
     if (!removed) return removed;
     rows += *removed;
-    auto forgotten = shards[shard]->committer().write_and_wait(
-        [&](Writer& writer) { forget_leftovers(writer.connection(), partition); });
-    if (!forgotten) return fail(forgotten.error());
   }
   return rows;
 }

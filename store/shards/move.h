@@ -13,7 +13,7 @@
 
 namespace conversed::store {
 
-// What a move of a partition has just done.
+// The step of a move that has just ended.
 enum class MoveStep : std::uint8_t {
   announced,     // daemons know of the move, and give the partition up
   given_up,      // no daemon runs events of the partition

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "store/commit/partition_gate.h"
 #include "store/commit/receipt_blocks.h"
 #include "store/commit/row_writes.h"
 #include "store/sql/read.h"
@@ -306,6 +307,9 @@ class Removal {
       gone = remove_batches(delete_some(table, "log_partition = :p"), partition_.number);
       if (!gone) return fail(gone.error());
     }
+    gone = shard_.committer().write_and_wait(
+        [&](Writer& writer) { forget_leftovers(writer.connection(), partition_.number); });
+    if (!gone) return fail(gone.error());
     return rows_;
   }
 

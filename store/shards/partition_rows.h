@@ -33,7 +33,8 @@ struct PartitionOfLog {
 
 // Deletes the rows in transactions of a bounded size; returns how many. The partition is closed in
 // this shard. After an error, call it again: it goes on. `to_do`: only rows that services look for,
-// so that no output of the session is sent from two shards.
+// so that no output of the session is sent from two shards. After `all` the shard has no leftovers
+// of the partition (partition_gate.h).
 enum class RowsToRemove : std::uint8_t { to_do, all };
 [[nodiscard]] model::Result<std::int64_t> remove_rows(Shard& shard, const PartitionOfLog& partition,
                                                       RowsToRemove which);
