@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 #include "store/cluster/notifications.h"
@@ -32,18 +33,40 @@ Result<std::unique_ptr<Connection>> connect(const Shard& shard, Connection::Role
   }
 }
 
-// A lock that one move holds at a time, until the connection ends. Null: another one holds it.
-Result<std::unique_ptr<Connection>> lock_moves(const Shards& shards) {
+constexpr std::string_view move_lock = "hashtext('conversed move'), hashtext(current_schema())";
+
+// A lock that one move holds at a time. It ends with its connection, if the process is killed.
+class MoveLock {
+ public:
+  // Null: another move holds the lock.
+  static Result<std::unique_ptr<MoveLock>> take(const Shards& shards);
+
+  explicit MoveLock(std::unique_ptr<Connection> connection) : connection_(std::move(connection)) {}
+  MoveLock(const MoveLock&) = delete;
+  MoveLock& operator=(const MoveLock&) = delete;
+
+  // PostgreSQL ends a closed connection some time later. The next move must not wait for that.
+  ~MoveLock() {
+    std::ignore = with_errors(*connection_, [](Connection& connection) {
+      return connection.number("SELECT CASE WHEN pg_advisory_unlock(" + std::string(move_lock) +
+                               ") THEN 1 ELSE 0 END");
+    });
+  }
+
+ private:
+  std::unique_ptr<Connection> connection_;
+};
+
+Result<std::unique_ptr<MoveLock>> MoveLock::take(const Shards& shards) {
   auto lock = connect(*shards.front(), Connection::Role::reader);
-  if (!lock) return lock;
+  if (!lock) return fail(lock.error());
   const auto taken = with_errors(**lock, [](Connection& connection) {
-    return connection.number(
-        "SELECT CASE WHEN pg_try_advisory_lock(hashtext('conversed move'),"
-        " hashtext(current_schema())) THEN 1 ELSE 0 END");
+    return connection.number("SELECT CASE WHEN pg_try_advisory_lock(" + std::string(move_lock) +
+                             ") THEN 1 ELSE 0 END");
   });
   if (!taken) return fail(taken.error());
-  if (*taken == 0) lock->reset();
-  return lock;
+  if (*taken == 0) return nullptr;
+  return std::make_unique<MoveLock>(std::move(*lock));
 }
 
 // No number is given twice, even after its row has moved away.
@@ -300,7 +323,7 @@ Result<MoveReport> move_partition(const Shards& shards, Layout& layout, std::int
                 "the store has one server; list further ones in store.postgres.shards, and restart "
                 "all daemons with that list");
   }
-  const auto lock = lock_moves(shards);
+  const auto lock = MoveLock::take(shards);
   if (!lock) return fail(lock.error());
   if (*lock == nullptr) {
     return fail(Errc::conflict, "another partition is being moved; wait until that has ended");
@@ -333,7 +356,7 @@ Result<std::int64_t> remove_leftovers(const Shards& shards, Layout& layout) {
     for (const auto partition : *partitions) found.emplace_back(shard, partition);
   }
   if (found.empty()) return 0;
-  const auto lock = lock_moves(shards);
+  const auto lock = MoveLock::take(shards);
   if (!lock) return fail(lock.error());
   if (*lock == nullptr) return 0;
   // No move begins from here on.
