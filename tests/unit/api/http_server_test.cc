@@ -326,6 +326,18 @@ TEST(HttpServer, AClientThatHalfClosesStillGetsItsLateAnswers) {
   EXPECT_TRUE(client.read_end());
 }
 
+// The idle time-out is longer than the client waits.
+TEST(HttpServer, ARequestThatEndsItsConnectionAtOnceSeesTheServerClose) {
+  TestServer server;
+  for (int i = 0; i < 50; ++i) {
+    RawClient client(server.port());
+    client.send(simple);
+    client.half_close();
+    ASSERT_TRUE(client.read_answer());
+    ASSERT_TRUE(client.read_end()) << "connection " << i;
+  }
+}
+
 TEST(HttpServer, ClientsThatAbortDoNotDisturbOthers) {
   Parked parked;
   TestServer server({}, parked.handler());

@@ -145,8 +145,7 @@ class ShardsTest : public LayoutTest {
   // A new user whose sessions are in this shard.
   model::SessionKey user_in(const Shard& shard, const std::string& endpoint = "web") {
     for (;;) {
-      model::SessionKey key{project_, endpoints_.at(endpoint), "u" + std::to_string(++users_),
-                                  "s"};
+      model::SessionKey key{project_, endpoints_.at(endpoint), "u" + std::to_string(++users_), "s"};
       if (&store_->of(key) == &shard) return key;
     }
   }
