@@ -14,6 +14,7 @@ namespace conversed::daemon {
 
 using config::Role;
 using model::fail;
+using model::Reason;
 using model::Result;
 using std::chrono::milliseconds;
 
@@ -22,17 +23,6 @@ namespace {
 // The part of the time for a stop that is reserved for the steps after the answers: Turns in hand,
 // deliveries, the store.
 constexpr milliseconds reserved_for_commits{6'000};
-
-Result<store::EndpointHealth::Oldest> oldest_failures(const store::Shards& shards) {
-  store::EndpointHealth::Oldest all;
-  for (const auto& shard : shards) {
-    auto found = shard->endpoint_health().oldest();
-    if (!found) return found;
-    store::take_older(all.failing_since, found->failing_since);
-    store::take_older(all.paused_since, found->paused_since);
-  }
-  return all;
-}
 
 }  // namespace
 
@@ -341,47 +331,31 @@ void App::Parts::update_metrics() {
   // A metric that can't be read keeps its value. A log that is away is not asked.
   const auto ranges = ground.log->health() ? ground.log->ranges() : fail(model::Error());
   if (ranges) metrics.log_lag.set(static_cast<double>(queue::lag_of(*ranges)));
-  const auto pending =
-      store::sum_of_shards(shards, [](store::Shard& shard) { return shard.outbox().pending(); });
-  if (pending) {
-    metrics.deliveries_pending.set(static_cast<double>(*pending));
+  if (const auto backlog = store::read_backlog(shards)) {
+    metrics.deliveries_pending.set(static_cast<double>(backlog->deliveries));
+    metrics.dead_letters_waiting.set(static_cast<double>(backlog->dead_letters));
+    show_oldest(*backlog);
   }
-  const auto waiting = store::sum_of_shards(
-      shards, [](store::Shard& shard) { return shard.dead_letters().count_new(); });
-  if (waiting) {
-    metrics.dead_letters_waiting.set(static_cast<double>(*waiting));
-  }
-  update_waiting();
+  const auto now = ground.clock.now();
+  show_waiting(Reason::store_down, store_failing(), now);
+  show_waiting(Reason::log_down, log_failing(), now);
 }
 
 // Only reasons whose oldest case is found at once.
-void App::Parts::update_waiting() {
-  using model::Reason;
-  const auto set = [this](Reason reason, std::optional<model::Timestamp> since,
-                          model::Timestamp now) {
-    const std::chrono::duration<double> age = since ? now - *since : std::chrono::milliseconds(0);
-    ground.metrics.waiting_seconds(model::info_of(reason).name).set(std::max(0.0, age.count()));
-  };
-  const store::Shards& shards = ground.store->shards();
+void App::Parts::show_oldest(const store::Backlog& backlog) {
+  const auto by_timers = ground.timer_clock.now();
+  show_waiting(Reason::delivery_failing, backlog.failing_endpoint, by_timers);
+  show_waiting(Reason::endpoint_paused, backlog.paused_endpoint, by_timers);
   const auto now = ground.clock.now();
-  if (const auto oldest = oldest_failures(shards)) {
-    const auto by_timers = ground.timer_clock.now();
-    set(Reason::delivery_failing, oldest->failing_since, by_timers);
-    set(Reason::endpoint_paused, oldest->paused_since, by_timers);
-  }
-  if (const auto oldest = store::oldest_of_shards(
-          shards, [](store::Shard& shard) { return shard.dead_letters().oldest_new(); })) {
-    set(Reason::dead_letter, *oldest, now);
-  }
-  set(Reason::store_down, store_failing(), now);
-  set(Reason::log_down, log_failing(), now);
-  if (const auto oldest = store::oldest_of_shards(
-          shards, [](store::Shard& shard) { return shard.sessions().oldest_in_inbox(); })) {
-    set(Reason::behind_events, *oldest, now);
-  }
-  if (const auto oldest = ground.store->jobs().oldest_queued()) {
-    set(Reason::behind_jobs, *oldest, now);
-  }
+  show_waiting(Reason::dead_letter, backlog.dead_letter, now);
+  show_waiting(Reason::behind_events, backlog.inbox_event, now);
+  show_waiting(Reason::behind_jobs, backlog.queued_job, now);
+}
+
+void App::Parts::show_waiting(Reason reason, std::optional<model::Timestamp> since,
+                              model::Timestamp now) {
+  const std::chrono::duration<double> age = since ? now - *since : milliseconds(0);
+  ground.metrics.waiting_seconds(model::info_of(reason).name).set(std::max(0.0, age.count()));
 }
 
 void App::Parts::take_settings() {

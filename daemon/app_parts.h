@@ -17,6 +17,7 @@
 #include "daemon/app_turns.h"
 #include "daemon/data/late_log.h"
 #include "daemon/ops/sampler.h"
+#include "store/shards/backlog.h"
 
 // For app*.cc only.
 namespace conversed::daemon {
@@ -47,7 +48,10 @@ struct App::Parts {
   // Since when one of the shards fails.
   [[nodiscard]] std::optional<model::Timestamp> store_failing() const;
   void update_metrics();
-  void update_waiting();
+  void show_oldest(const store::Backlog& backlog);
+  // Shows in a metric how long the oldest case of the reason has waited. No time: there is none.
+  void show_waiting(model::Reason reason, std::optional<model::Timestamp> since,
+                    model::Timestamp now);
   [[nodiscard]] std::string_view not_ready() const;
   // Since when the log fails, as far as it was asked: the supervisor asks each few seconds.
   [[nodiscard]] std::optional<model::Timestamp> log_failing();

@@ -18,6 +18,7 @@
 #include "api/replies.h"
 #include "queue/log.h"
 #include "store/shards/across_shards.h"
+#include "store/shards/backlog.h"
 #include "store/store.h"
 
 namespace conversed::api {
@@ -71,16 +72,16 @@ json queue_status(queue::Log& log, const std::vector<MemberView>& members) {
           {"partitions", std::move(partitions)}};
 }
 
-json figure(const model::Result<std::int64_t>& count) {
-  return count ? json(*count) : json(nullptr);
-}
-
-// The sum over the shards, of which each counts a bounded number of rows.
-template <typename Ask>
-json count_of_rows(const store::Shards& shards, const Ask& ask) {
-  return figure(store::sum_of_shards(shards, ask).map([](std::int64_t count) {
-    return std::min(count, store::most_counted);
-  }));
+// Counts of rows; null if the store can't be read.
+json counts_of_rows(const store::Shards& shards) {
+  const auto backlog = store::read_backlog(shards);
+  const auto shown = [&](std::int64_t store::Backlog::*count) {
+    return backlog ? json((*backlog).*count) : json(nullptr);
+  };
+  return {{"deadLetters", shown(&store::Backlog::dead_letters)},
+          {"pendingDeliveries", shown(&store::Backlog::deliveries)},
+          {"pendingCalls", shown(&store::Backlog::running_calls)},
+          {"inInboxes", shown(&store::Backlog::inbox_events)}};
 }
 
 // Ids begin with the time.
@@ -120,28 +121,20 @@ Result<Response> show_status(const Call& /*call*/, DaemonServices& services) {
   const auto uptime = services.clock.now() - services.options.started_at;
   const auto& shards = services.store.shards();
   const auto members = services.members ? services.members() : std::vector<MemberView>();
-  return ok(
-      {{"version", services.options.version},
-       {"startedAt", unix_seconds(services.options.started_at)},
-       {"uptime", std::chrono::duration_cast<std::chrono::seconds>(uptime).count()},
-       {"warnings", services.options.warnings},
-       {"members", member_view_shape()(members)},
-       {"queue", queue_status(services.log, members)},
-       {"store", store_status(services.store)},
-       {"newestDeadLetter", newest_letter(shards)},
-       {"counts",
-        {{"appended", services.events.appended()},
-         {"sessionCommits", session_commits(shards)},
-         {"waitingForAnswers", services.pending_replies.size()},
-         {"polls", services.watch.size()},
-         {"deadLetters",
-          count_of_rows(shards, [](auto& shard) { return shard.dead_letters().count_new(); })},
-         {"pendingDeliveries",
-          count_of_rows(shards, [](auto& shard) { return shard.outbox().pending(); })},
-         {"pendingCalls",
-          count_of_rows(shards, [](auto& shard) { return shard.calls().pending(); })},
-         {"inInboxes",
-          count_of_rows(shards, [](auto& shard) { return shard.sessions().in_inboxes(); })}}}});
+  json counts = counts_of_rows(shards);
+  counts["appended"] = services.events.appended();
+  counts["sessionCommits"] = session_commits(shards);
+  counts["waitingForAnswers"] = services.pending_replies.size();
+  counts["polls"] = services.watch.size();
+  return ok({{"version", services.options.version},
+             {"startedAt", unix_seconds(services.options.started_at)},
+             {"uptime", std::chrono::duration_cast<std::chrono::seconds>(uptime).count()},
+             {"warnings", services.options.warnings},
+             {"members", member_view_shape()(members)},
+             {"queue", queue_status(services.log, members)},
+             {"store", store_status(services.store)},
+             {"newestDeadLetter", newest_letter(shards)},
+             {"counts", std::move(counts)}});
 }
 
 Description describe_status() {

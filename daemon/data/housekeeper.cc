@@ -104,12 +104,13 @@ Result<void> tidy_shard(store::Shard& shard, const HousekeeperSettings& settings
   return done;
 }
 
-// Prunes old secrets of webhooks and old audit entries. Only the first shard has them.
+// Prunes old secrets of webhooks, counts of ended ramps, and old audit entries.
 Result<void> tidy_first(store::Store& store, const HousekeeperSettings& settings, Timestamp now,
                         const std::function<bool()>& stopped, TidyReport& report) {
   auto secrets = store.assets().forget_previous_secrets(now - settings.secret_overlap);
   if (!secrets) return fail(secrets.error());
   report.secrets = *secrets;
+  store.assets().forget_ramp_counts();
   if (settings.audit.count() == 0) return {};
   return prune_all(settings.batch, report.audit, stopped,
                    [&] { return store.audit().prune(now - settings.audit, settings.batch); });

@@ -85,7 +85,7 @@ struct JobWorkerSettings {
   // The time after which another worker takes a job whose worker vanished. A wait renews the lease.
   std::chrono::milliseconds lease{60'000};
   // The longest time between two looks for jobs without a worker or with an expired lease.
-  std::chrono::milliseconds rescue_interval{5'000};
+  std::chrono::milliseconds rescue_interval{10'000};
   std::chrono::milliseconds retention{std::chrono::hours(24 * 30)};
   std::chrono::milliseconds prune_interval{600'000};
   // The clock for the age of ended jobs (RetentionClock); must outlive it. Null: the clock of

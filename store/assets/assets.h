@@ -290,10 +290,12 @@ class Assets {
   [[nodiscard]] model::Result<RampInfo> stop_ramp(const std::string& flow_id,
                                                   std::optional<std::int64_t> version = {});
   // Ends the ramps that have more failures than their bounds allow, and writes an entry of the
-  // audit trail for each. Returns these ramps. In a cluster one daemon ends each of them. Deletes
-  // the shards' counts of ended ramps. Kept by:
+  // audit trail for each. Returns these ramps. In a cluster one daemon ends each of them. Kept by:
   // FlowRamps.AreTakenBackWhenTooManyTurnsFail, ShardsTest.TurnsOfARampAreCountedOverAllShards.
   [[nodiscard]] model::Result<std::vector<RampInfo>> take_back_ramps();
+  // Deletes the counts of ramps that do not run any more. A Turn that began before the end of its
+  // ramp may add some later, so call it again and again. A shard that is away keeps its counts.
+  void forget_ramp_counts();
 
   // Removes the previous secrets of webhooks that were replaced earlier than `before`. Returns
   // their number.

@@ -138,36 +138,6 @@ void begin_ramp(Writer& writer, const WantedRamp& wanted, std::int64_t stable_ve
       wanted.max_errors.value_or(usual_ramp_errors), writer.now(), wanted.by);
 }
 
-// Deletes the counts of ramps that do not run any more. A Turn that began before the end of its
-// ramp may add some later, so this looks again and again. Best effort.
-void forget_counts(const Shards& shards) {
-  using Ids = std::vector<std::string>;
-  // Reads the counts first: a ramp that begins afterwards has none of them.
-  std::vector<Ids> counted;
-  for (const auto& shard : shards) {
-    auto ids = read(shard->database(), [](Connection& connection) {
-      return connection.values<std::string>("SELECT ramp_id FROM ramp_counts");
-    });
-    counted.push_back(ids ? *std::move(ids) : Ids());
-  }
-  if (std::ranges::all_of(counted, &Ids::empty)) return;
-  const auto running = read(shards.front()->database(), [](Connection& connection) {
-    const auto ids =
-        connection.values<std::string>("SELECT id FROM flow_ramps WHERE ended_at IS NULL");
-    return std::set<std::string>(ids.begin(), ids.end());
-  });
-  if (!running) return;
-  for (std::size_t at = 0; at < shards.size(); ++at) {
-    std::erase_if(counted[at], [&](const auto& id) { return running->contains(id); });
-    if (counted[at].empty()) continue;
-    (void)shards[at]->committer().write_and_wait([&](Writer& writer) {
-      for (const auto& id : counted[at]) {
-        writer.connection().run("DELETE FROM ramp_counts WHERE ramp_id = :i", id);
-      }
-    });
-  }
-}
-
 // The entry of the audit trail for a ramp that ends by itself.
 void note_end(Writer& writer, const RampInfo& ramp) {
   AuditEntry entry;
@@ -268,8 +238,35 @@ Result<std::vector<RampInfo>> Assets::take_back_ramps() {
       return ramps;
     });
   }
-  if (ended) forget_counts(shards_);
   return ended;
+}
+
+void Assets::forget_ramp_counts() {
+  using Ids = std::vector<std::string>;
+  // Reads the counts first: a ramp that begins afterwards has none of them.
+  std::vector<Ids> counted;
+  for (const auto& shard : shards_) {
+    auto ids = read(shard->database(), [](Connection& connection) {
+      return connection.values<std::string>("SELECT ramp_id FROM ramp_counts");
+    });
+    counted.push_back(ids ? *std::move(ids) : Ids());
+  }
+  if (std::ranges::all_of(counted, &Ids::empty)) return;
+  const auto running = read(shards_.front()->database(), [](Connection& connection) {
+    const auto ids =
+        connection.values<std::string>("SELECT id FROM flow_ramps WHERE ended_at IS NULL");
+    return std::set<std::string>(ids.begin(), ids.end());
+  });
+  if (!running) return;
+  for (std::size_t at = 0; at < shards_.size(); ++at) {
+    std::erase_if(counted[at], [&](const auto& id) { return running->contains(id); });
+    if (counted[at].empty()) continue;
+    (void)shards_[at]->committer().write_and_wait([&](Writer& writer) {
+      for (const auto& id : counted[at]) {
+        writer.connection().run("DELETE FROM ramp_counts WHERE ramp_id = :i", id);
+      }
+    });
+  }
 }
 
 }  // namespace conversed::store

@@ -120,8 +120,4 @@ Result<void> Calls::bring_forward(model::Timestamp latest, model::Timestamp now)
   });
 }
 
-Result<std::int64_t> Calls::pending() const {
-  return read_count(database_, most_counted, sql_of_running_calls);
-}
-
 }  // namespace conversed::store

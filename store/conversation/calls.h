@@ -98,9 +98,6 @@ class Calls : Rows {
   // Makes calls that are due after `latest` due at `now`. No retry waits that long, so the clock
   // was set back while no daemon ran.
   [[nodiscard]] model::Result<void> bring_forward(model::Timestamp latest, model::Timestamp now);
-
-  // The number of calls and timers that executions wait for, at most `most_counted`.
-  [[nodiscard]] model::Result<std::int64_t> pending() const;
 };
 
 }  // namespace conversed::store

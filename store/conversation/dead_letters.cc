@@ -307,17 +307,6 @@ Result<void> DeadLetters::replay_output(const std::string& project_id, const std
   });
 }
 
-Result<std::int64_t> DeadLetters::count_new() const {
-  return read_count(database_, most_counted, sql_of_new_letters);
-}
-
-Result<std::optional<model::Timestamp>> DeadLetters::oldest_new() const {
-  return read(database_, [&](Connection& connection) {
-    return connection.value<model::Timestamp>(
-        "SELECT created_at FROM dead_letters WHERE state = 'new' ORDER BY n LIMIT 1");
-  });
-}
-
 Result<std::string> DeadLetters::newest_new() const {
   return read(database_, [&](Connection& connection) {
     return connection

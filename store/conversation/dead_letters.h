@@ -131,12 +131,6 @@ class DeadLetters : Rows {
                                                          const std::string& id,
                                                          const std::string& by = {});
 
-  // The number of new dead letters, at most `most_counted`.
-  [[nodiscard]] model::Result<std::int64_t> count_new() const;
-
-  // When the oldest new dead letter was made; for metrics.
-  [[nodiscard]] model::Result<std::optional<model::Timestamp>> oldest_new() const;
-
   // The newest new dead letter's id; empty: there is none. Tells of a change that leaves the number
   // as it was.
   [[nodiscard]] model::Result<std::string> newest_new() const;

@@ -115,14 +115,4 @@ Result<std::vector<std::string>> EndpointHealth::forget(model::Timestamp resumed
   });
 }
 
-Result<EndpointHealth::Oldest> EndpointHealth::oldest() const {
-  return read(database_, [&](Connection& connection) {
-    return Oldest{.failing_since = connection.value<model::Timestamp>(
-                      "SELECT MIN(failing_since) FROM endpoint_health"
-                      " WHERE paused_since IS NULL OR resumed_at IS NOT NULL"),
-                  .paused_since = connection.value<model::Timestamp>(
-                      "SELECT MIN(paused_since) FROM endpoint_health WHERE resumed_at IS NULL")};
-  });
-}
-
 }  // namespace conversed::store

@@ -58,13 +58,6 @@ class EndpointHealth : Rows {
   void failed(const EndpointFailure& failure);
   // A try succeeded at `now`.
   void works(const std::string& endpoint_id, model::Timestamp now);
-
-  // The earliest times; for metrics.
-  struct Oldest {
-    std::optional<model::Timestamp> failing_since{};  // of Endpoints that are not paused
-    std::optional<model::Timestamp> paused_since{};
-  };
-  [[nodiscard]] model::Result<Oldest> oldest() const;
 };
 
 }  // namespace conversed::store

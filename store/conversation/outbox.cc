@@ -162,10 +162,6 @@ Result<void> Outbox::bring_forward(model::Timestamp latest, model::Timestamp now
   });
 }
 
-Result<std::int64_t> Outbox::pending() const {
-  return read_count(database_, most_counted, sql_of_pending_deliveries);
-}
-
 void Outbox::begin_delivery(const model::SessionKey& key, const Output& output,
                             Committer::WriteDone done) {
   committer_.write(

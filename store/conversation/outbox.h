@@ -88,9 +88,6 @@ class Outbox : Rows {
   // was set back while no daemon ran.
   [[nodiscard]] model::Result<void> bring_forward(model::Timestamp latest, model::Timestamp now);
 
-  // The number of pending outputs, at most `most_counted`.
-  [[nodiscard]] model::Result<std::int64_t> pending() const;
-
   // Marks a follow-up's output as being delivered: a message of the user no longer withdraws it.
   // Does not block. `done` is called on the Committer's thread, with `not_found` if the output was
   // withdrawn before.

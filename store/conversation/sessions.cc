@@ -186,18 +186,6 @@ Result<std::optional<Sessions::InInbox>> Sessions::in_inbox(const std::string& e
   });
 }
 
-Result<std::optional<model::Timestamp>> Sessions::oldest_in_inbox() const {
-  auto id = read(database_, [](Connection& connection) {
-    return connection.value<std::string>(sql_of_oldest_inbox_event);
-  });
-  if (!id) return fail(id.error());
-  if (!*id) return std::nullopt;
-  auto found = in_inbox(**id);
-  if (!found) return fail(found.error());
-  if (!*found || (*found)->since == model::Timestamp()) return std::nullopt;
-  return (*found)->since;
-}
-
 namespace {
 
 struct ListedSession {
@@ -427,10 +415,6 @@ Result<Sessions::Pruned> Sessions::prune(model::Timestamp before, const Finished
         rows.dump(), before);
     return pruned;
   });
-}
-
-Result<std::int64_t> Sessions::in_inboxes() const {
-  return read_count(database_, most_counted, sql_of_inbox_events);
 }
 
 Result<std::int64_t> Sessions::count() const {

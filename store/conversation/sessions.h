@@ -81,10 +81,6 @@ class Sessions : Rows {
   };
   [[nodiscard]] model::Result<std::optional<InInbox>> in_inbox(const std::string& event_id) const;
 
-  // When the event in an inbox with the lowest id was accepted, which is the oldest one: ids begin
-  // with the time. None: no event is in an inbox, or it can't be read. For metrics.
-  [[nodiscard]] model::Result<std::optional<model::Timestamp>> oldest_in_inbox() const;
-
   // Sessions of a project, newest first, from below `before_row`; 0: from the newest. Examines at
   // most `examined_sessions` sessions, or `examined_for_text` of a user or in a search for a text.
   // So a page may be shorter than `limit` and have a next one.
@@ -156,8 +152,6 @@ class Sessions : Rows {
                                             model::Timestamp receipts_before,
                                             std::int64_t after_row, std::size_t limit);
 
-  // The number of events in inboxes, at most `most_counted`.
-  [[nodiscard]] model::Result<std::int64_t> in_inboxes() const;
   // The number of sessions, at most `most_counted`.
   [[nodiscard]] model::Result<std::int64_t> count() const;
 

@@ -180,13 +180,6 @@ Result<std::vector<std::string>> Jobs::waiting(model::Timestamp now, std::size_t
   });
 }
 
-Result<std::optional<model::Timestamp>> Jobs::oldest_queued() const {
-  return read(database_, [](Connection& connection) {
-    return connection.value<model::Timestamp>(
-        "SELECT MIN(created_at) FROM jobs WHERE state = 'queued'");
-  });
-}
-
 Result<Job> Jobs::lease(const std::string& id, model::Timestamp until) {
   return committer_.write_and_wait([&](Writer& writer) -> Result<Job> {
     Connection& connection = writer.connection();

@@ -62,9 +62,6 @@ class Jobs : Rows {
   [[nodiscard]] model::Result<std::vector<std::string>> waiting(model::Timestamp now,
                                                                 std::size_t limit) const;
 
-  // When the oldest queued job was created. None: no job is queued. For metrics.
-  [[nodiscard]] model::Result<std::optional<model::Timestamp>> oldest_queued() const;
-
   // Leases the job until `until`; a queued job becomes active. Returns it with its new token.
   // `conflict` while another lease runs or if the job has ended.
   [[nodiscard]] model::Result<model::Job> lease(const std::string& id, model::Timestamp until);

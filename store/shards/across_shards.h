@@ -123,17 +123,4 @@ inline void take_older(std::optional<model::Timestamp>& oldest,
   if (other && (!oldest || *other < *oldest)) oldest = other;
 }
 
-// The oldest of the shards' times; none: no shard has one. `ask` returns a Result of an optional
-// time.
-template <typename Ask>
-[[nodiscard]] auto oldest_of_shards(const Shards& shards, const Ask& ask) {
-  auto oldest = ask(*shards.front());
-  for (std::size_t at = 1; at < shards.size() && oldest; ++at) {
-    auto other = ask(*shards[at]);
-    if (!other) return other;
-    take_older(*oldest, *other);
-  }
-  return oldest;
-}
-
 }  // namespace conversed::store

@@ -14,6 +14,7 @@
 #include "daemon/delivery/deliverer.h"
 #include "daemon/ops/metrics.h"
 #include "daemon/timers/timer_clock.h"
+#include "store/shards/backlog.h"
 #include "tests/support/http_receiver.h"
 #include "tests/unit/daemon/world.h"
 
@@ -71,7 +72,7 @@ class DelivererTest : public World {
   }
   [[nodiscard]] std::int64_t pending() {
     flush();
-    return store_->first().outbox().pending().value();
+    return store::read_backlog(store_->shards())->deliveries;
   }
   [[nodiscard]] std::map<std::string, std::vector<std::string>> received() {
     std::map<std::string, std::vector<std::string>> texts;

@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "store/shards/backlog.h"
 #include "tests/unit/daemon/follow_up_world.h"
 
 namespace conversed::daemon {
@@ -258,7 +259,7 @@ TEST_F(FollowUps, AnAnswerEndsAFollowUpFlowThatIsStillAtACall) {
     }
     EXPECT_FALSE(stored().busy());
     EXPECT_EQ(stored().inbox_size, 0);
-    EXPECT_EQ(*store_->first().calls().pending(), 0);
+    EXPECT_EQ(store::read_backlog(store_->shards())->running_calls, 0);
     EXPECT_FALSE(run({result_of(call)}).after.turns);
     EXPECT_EQ(texts().back(), "echo here");
   }

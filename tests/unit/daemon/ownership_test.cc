@@ -4,6 +4,7 @@
 #include "daemon/delivery/deliverer.h"
 #include "daemon/timers/timer_clock.h"
 #include "queue/log.h"
+#include "store/shards/backlog.h"
 #include "tests/unit/daemon/caller_world.h"
 
 namespace conversed::daemon {
@@ -231,7 +232,7 @@ TEST_F(DelivererOfSome, OutputsOfALostPartitionAreNotSent) {
   settle();
   EXPECT_EQ(received(), (Texts{"ours"}));
   flush();
-  EXPECT_EQ(store_->first().outbox().pending().value(), 1);
+  EXPECT_EQ(store::read_backlog(store_->shards())->deliveries, 1);
 }
 
 TEST_F(DelivererOfSome, RetryAndResumeAreForTheOwner) {

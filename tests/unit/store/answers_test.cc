@@ -1,6 +1,7 @@
 #include "store/conversation/answers.h"
 
 #include "store/commit/row_writes.h"
+#include "store/shards/backlog.h"
 #include "tests/unit/store/fixture.h"
 
 namespace conversed::store {
@@ -73,7 +74,7 @@ TEST_F(AnswersTest, AnAnswerToACutInputIsAConflictAndADeliveryIsNot) {
   delivery.answers.uncut.clear();
   delivery.outputs.front().delivery = Delivery::pending;
   EXPECT_EQ(commit_now(std::move(delivery)), Outcome::committed);
-  EXPECT_EQ(*store_->first().outbox().pending(), 1);
+  EXPECT_EQ(read_backlog(store_->shards())->deliveries, 1);
 }
 
 TEST_F(AnswersTest, AnAnswerPastItsDeadlineIsAConflict) {

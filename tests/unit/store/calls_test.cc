@@ -4,6 +4,7 @@
 #include <set>
 
 #include "store/conversation/due_sql.h"
+#include "store/shards/backlog.h"
 #include "store/sql/sql.h"
 #include "tests/unit/store/fixture.h"
 
@@ -149,7 +150,7 @@ TEST_F(CallsTest, CallsAreCountedBesideAnyNumberOfQuestions) {
         most_counted);
   }));
   put(call("a", "https://one.example/"));
-  EXPECT_EQ(store_->first().calls().pending(), 1);
+  EXPECT_EQ(read_backlog(store_->shards())->running_calls, 1);
 }
 
 TEST_F(CallsTest, PagesDoNotReadRequests) {

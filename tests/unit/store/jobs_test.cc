@@ -1,5 +1,6 @@
 #include "store/jobs/jobs.h"
 
+#include "store/shards/backlog.h"
 #include "store/sql/sql.h"
 #include "tests/unit/store/fixture.h"
 
@@ -42,14 +43,14 @@ TEST_F(JobsTest, SecondSetUpOfAProjectNamesTheFirst) {
 }
 
 TEST_F(JobsTest, OldestQueuedJobIsTold) {
-  EXPECT_FALSE(jobs().oldest_queued().value());
+  EXPECT_FALSE(read_backlog(store_->shards())->queued_job);
   const auto begin = clock_.now();
   const auto first = create();
   clock_.advance(seconds(9));
   create("other");
-  EXPECT_EQ(jobs().oldest_queued().value(), begin);
+  EXPECT_EQ(read_backlog(store_->shards())->queued_job, begin);
   ASSERT_TRUE(jobs().lease(first, clock_.now() + seconds(30)));
-  EXPECT_EQ(jobs().oldest_queued().value(), clock_.now()) << "the first one runs";
+  EXPECT_EQ(read_backlog(store_->shards())->queued_job, clock_.now()) << "the first one runs";
 }
 
 TEST_F(JobsTest, ProgressAndStepNeverFall) {

@@ -247,6 +247,7 @@ TEST_F(ShardsTest, TurnsOfARampAreCountedOverAllShards) {
   ASSERT_EQ(ended->size(), 1U);
   EXPECT_EQ(ended->front().ramped.turns, 30);
   EXPECT_EQ(ended->front().ramped.failures, 20);
+  assets.forget_ramp_counts();
   EXPECT_EQ(rows_of(store_->first(), "ramp_counts"), 0);
   EXPECT_EQ(rows_of(second(), "ramp_counts"), 0);
   // A Turn that began before the end.
@@ -256,6 +257,7 @@ TEST_F(ShardsTest, TurnsOfARampAreCountedOverAllShards) {
   EXPECT_EQ(turns(), 0);
   count_in(second(), next_ramp, 5, 1);
   EXPECT_TRUE(assets.take_back_ramps()->empty());
+  assets.forget_ramp_counts();
   EXPECT_EQ(rows_of(second(), "ramp_counts"), 1) << "of the ramp that runs";
   const auto stopped = assets.stop_ramp(flow);
   ASSERT_TRUE(stopped) << stopped.error().message;

@@ -1,6 +1,7 @@
 // Finds waiting rows by an id.
 #include "store/conversation/due_sql.h"
 #include "store/model/reason.h"
+#include "store/shards/backlog.h"
 #include "tests/unit/store/fixture.h"
 
 namespace conversed::store {
@@ -39,11 +40,11 @@ TEST_F(WaitingTest, EventOfAnInboxIsFoundWithTheEventsBeforeIt) {
 }
 
 TEST_F(WaitingTest, OldestEventOfTheInboxesIsFoundByItsId) {
-  EXPECT_FALSE(store_->first().sessions().oldest_in_inbox().value());
+  EXPECT_FALSE(read_backlog(store_->shards())->inbox_event);
   auto commit = turn(key_of("ann"), 0, 1);
   commit.inbox.added = {event("e2"), event("e3")};
   ASSERT_EQ(commit_now(std::move(commit)), Outcome::committed);
-  EXPECT_EQ(store_->first().sessions().oldest_in_inbox().value(), model::from_unix_ms(7));
+  EXPECT_EQ(read_backlog(store_->shards())->inbox_event, model::from_unix_ms(7));
   expect_searches(sql_of_oldest_inbox_event, {});
 }
 
@@ -75,7 +76,7 @@ TEST_F(WaitingTest, DeadLetterIsFoundByItsIdItsEventAndItsOutput) {
   commit.dead_letters = {{id, event("e1"), "too many steps"},
                          {model::new_id(), event("e2-c1-r"), "the upstream answered 401"}};
   ASSERT_EQ(commit_now(std::move(commit)), Outcome::committed);
-  EXPECT_EQ(store_->first().dead_letters().oldest_new().value(), clock_.now());
+  EXPECT_EQ(read_backlog(store_->shards())->dead_letter, clock_.now());
   EXPECT_NE(store_->first().dead_letters().newest_new().value(), id) << "it is the older one";
   EXPECT_EQ(store_->first().dead_letters().newest_new().value().size(), model::id_length);
   ASSERT_TRUE(
@@ -86,6 +87,38 @@ TEST_F(WaitingTest, DeadLetterIsFoundByItsIdItsEventAndItsOutput) {
   EXPECT_EQ(store_->first().dead_letters().of("in-1").value()->output_seq, 1);
   EXPECT_FALSE(store_->first().dead_letters().of("in-2").value());
   expect_searches(sql_of_dead_letters_of_event, {"e1", "e1", std::int64_t{10}});
+}
+
+TEST_F(WaitingTest, BacklogCountsWhatWaits) {
+  const auto nothing = read_backlog(store_->shards());
+  ASSERT_TRUE(nothing);
+  EXPECT_EQ(nothing->deliveries + nothing->dead_letters + nothing->running_calls, 0);
+  EXPECT_EQ(nothing->inbox_events, 0);
+  EXPECT_FALSE(nothing->dead_letter || nothing->inbox_event || nothing->queued_job);
+  EXPECT_FALSE(nothing->failing_endpoint || nothing->paused_endpoint);
+  auto commit = turn(key_of("ann"), 0, 1);
+  commit.inbox.added = {event("e1"), event("e2")};
+  commit.calls.started.push_back({.id = "c1", .session = key_of("ann"), .due_at = clock_.now()});
+  commit.dead_letters = {{model::new_id(), event("e3"), "too many steps"}};
+  ASSERT_EQ(commit_now(std::move(commit)), Outcome::committed);
+  const auto backlog = read_backlog(store_->shards());
+  ASSERT_TRUE(backlog);
+  EXPECT_EQ(backlog->deliveries, 1);
+  EXPECT_EQ(backlog->dead_letters, 1);
+  EXPECT_EQ(backlog->running_calls, 1);
+  EXPECT_EQ(backlog->inbox_events, 2);
+}
+
+TEST(BacklogTest, ShardsAreAddedUp) {
+  constexpr auto at = [](int ms) { return model::from_unix_ms(ms); };
+  Backlog all{.deliveries = most_counted, .dead_letter = at(5), .queued_job = at(7)};
+  all += {.deliveries = 1, .inbox_events = 2, .dead_letter = at(6), .inbox_event = at(3)};
+  EXPECT_EQ(all.deliveries, most_counted);
+  EXPECT_EQ(all.inbox_events, 2);
+  EXPECT_EQ(all.dead_letter, at(5));
+  EXPECT_EQ(all.inbox_event, at(3));
+  EXPECT_EQ(all.queued_job, at(7));
+  EXPECT_FALSE(all.paused_endpoint);
 }
 
 TEST_F(WaitingTest, CountsReadIndexesAlone) {
