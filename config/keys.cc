@@ -108,9 +108,10 @@ constexpr Key table[] = {
         "The folder of the embedded log and store, of the key file and of run/ports.json. Empty: "
         "$STATE_DIRECTORY, which systemd sets, else /var/lib/conversed for root, else "
         "$XDG_STATE_HOME/conversed, else ~/.local/state/conversed. Set it to use another disk."),
-    setting(CONVERSED_FIELD(workers), Range{1, 1024},
+    setting(CONVERSED_FIELD(workers), Range{0, 1024},
             "Threads that run Turns and jobs. With two or more, one organisation never has them "
-            "all. Raise it if Turns wait while cores are idle."),
+            "all. More threads than cores make each Turn dearer. 0: one for each core, at least "
+            "two."),
     setting(CONVERSED_FIELD(roles), role_words,
             "The work of this daemon. api answers HTTP. worker runs Turns and jobs, makes their "
             "calls and sends outputs. scheduler appends events that fall due, and does "

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <fstream>
 #include <set>
+#include <thread>
 #include <utility>
 
 #include "config/keys.h"
@@ -97,6 +98,7 @@ class Loader {
     read_credentials();
     read_environment();
     fill_data_dir();
+    if (settings_.workers == 0) settings_.workers = std::max(2U, inputs_.cores);
     check_together();
     if (!problems_.empty()) return tl::unexpected(std::move(problems_));
     return std::move(settings_);
@@ -348,6 +350,7 @@ class Loader {
 Inputs inputs_of_process(std::optional<std::filesystem::path> file, KafkaCheck kafka_problems) {
   Inputs inputs{.file = std::move(file),
                 .root = ::geteuid() == 0,
+                .cores = std::thread::hardware_concurrency(),
                 .kafka_problems = std::move(kafka_problems)};
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
     const std::string_view text(*entry);

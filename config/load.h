@@ -47,7 +47,8 @@ using KafkaCheck = std::function<std::vector<std::string>(const KafkaSettings&)>
 struct Inputs {
   std::optional<std::filesystem::path> file;  // none: the built-in defaults
   Environment environment{};
-  bool root = false;  // whether the user is root, for the default data_dir
+  bool root = false;   // whether the user is root, for the default data_dir
+  unsigned cores = 0;  // for the default of workers; 0: unknown
   // The folder of secrets from a service manager. Empty: none.
   std::filesystem::path credentials = {};
   KafkaCheck kafka_problems{};
@@ -59,10 +60,10 @@ struct Inputs {
 
 // The defaults, changed by the file, then by the credentials (a file named like a secret key, such
 // as store.postgres.url), then by the environment (CONVERSED_LISTEN_PORT). Every value of the
-// result has its form and is in range, so its users need no checks. data_dir is never empty. A
-// failure has at least one problem: the problems of the file in its order, of the credentials, of
-// the environment, then of combinations. Reads only the file and the credentials (max_file_bytes
-// each). Throws only std::bad_alloc. Thread-safe.
+// result has its form and is in range, so its users need no checks. data_dir is never empty, and
+// workers is never 0. A failure has at least one problem: the problems of the file in its order, of
+// the credentials, of the environment, then of combinations. Reads only the file and the
+// credentials (max_file_bytes each). Throws only std::bad_alloc. Thread-safe.
 [[nodiscard]] tl::expected<Settings, std::vector<Problem>> load(const Inputs& inputs);
 
 // Settings that are allowed but probably mistakes, each with advice, for the log and the status.

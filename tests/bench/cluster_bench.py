@@ -44,6 +44,8 @@ class ClusterBench(Tool):
     def set_up(self):
         report = self.cluster.set_up(BUNDLE.replace("UPSTREAM", "http://127.0.0.1:9"))
         self.take_report(report, self.cluster.key)
+        # The partitions of a daemon that stops while the group takes it in would stay reserved for it.
+        self.cluster.wait_owned(self.cluster.daemons)
         if self.has_statements:
             for server in self.cluster.servers:
                 server.run_sql(f"CREATE EXTENSION {STATEMENTS}")

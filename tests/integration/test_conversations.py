@@ -250,7 +250,7 @@ class Calls(DaemonCase):
         self.assertEqual(len(set(keys)), 1)
 
     def test_500_waiting_sessions_do_not_delay_50_others(self):
-        """The 500 sessions wait for an upstream. The daemon has four workers."""
+        """The 500 sessions wait for an upstream, and the daemon has a few workers."""
         self.upstream.open.clear()
         for number in range(500):
             self.assertEqual(self.inject("lookup", f"slow-{number}", text="x")[0], 200)

@@ -53,7 +53,17 @@ TEST_F(Load, WithoutFileAndEnvironmentGivesTheDefaults) {
   ASSERT_TRUE(loaded) << format_problems(loaded.error());
   Settings expected;
   expected.data_dir = "/var/lib/conversed";
+  expected.workers = 2;
   EXPECT_EQ(*loaded, expected);
+}
+
+TEST_F(Load, WithoutANumberEachCoreHasAWorkerAndThereAreTwo) {
+  const auto workers = [&](unsigned cores, const std::string& file) {
+    return load({.file = write(file), .environment = {}, .root = true, .cores = cores})->workers;
+  };
+  EXPECT_EQ(workers(8, "workers: 0\n"), 8U);
+  EXPECT_EQ(workers(1, "workers: 0\n"), 2U);
+  EXPECT_EQ(workers(8, "workers: 1\n"), 1U);
 }
 
 TEST_F(Load, TheFileChangesTheDefaults) {
@@ -123,7 +133,7 @@ TEST_F(Load, EveryKeyHasAVariableThatSetsIt) {
 
 TEST_F(Load, AllProblemsAreReportedAtOnceInOrder) {
   EXPECT_EQ(
-      problems_of("workers: 0\n"
+      problems_of("workers: 2000\n"
                   "listen:\n"
                   "  port: eighty\n"
                   "  prot: 1\n"
@@ -132,7 +142,8 @@ TEST_F(Load, AllProblemsAreReportedAtOnceInOrder) {
                   "flows: 3\n"
                   "log: {level: loud}\n",
                   {{"CONVERSED_LISTEN_PRT", "1"}, {"CONVERSED_WORKERS", "many"}}),
-      "conversed.yaml:1: workers: expected a whole number from 1 to 1024, got \"0\" (too small)\n"
+      "conversed.yaml:1: workers: expected a whole number from 0 to 1024, got \"2000\" (too "
+      "large)\n"
       "conversed.yaml:3: listen.port: expected a whole number from 0 to 65535, got \"eighty\"\n"
       "conversed.yaml:4: listen.prot: unknown key; did you mean listen.port?\n"
       "conversed.yaml:5: api.max_body: expected a size from 1KiB to 16MiB, in bytes, KiB, MiB or "
@@ -144,7 +155,7 @@ TEST_F(Load, AllProblemsAreReportedAtOnceInOrder) {
       "conversed.yaml:7: flows: expected keys and values below it\n"
       "conversed.yaml:8: log.level: expected one of debug, info, warn, error, got \"loud\"\n"
       "environment: CONVERSED_LISTEN_PRT: is no setting; did you mean CONVERSED_LISTEN_PORT?\n"
-      "environment: CONVERSED_WORKERS: expected a whole number from 1 to 1024, got \"many\"\n");
+      "environment: CONVERSED_WORKERS: expected a whole number from 0 to 1024, got \"many\"\n");
 }
 
 TEST_F(Load, UnknownKeysAreErrorsWithAHint) {
@@ -182,7 +193,7 @@ TEST_F(Load, OnlyADaemonOfAClusterMayLeaveRolesOut) {
 
 TEST_F(Load, AKeyWithoutAValueIsNoDefault) {
   EXPECT_EQ(problems_of("workers:\n"),
-            "conversed.yaml:1: workers: expected a whole number from 1 to 1024, got nothing\n");
+            "conversed.yaml:1: workers: expected a whole number from 0 to 1024, got nothing\n");
 }
 
 TEST_F(Load, SecretsAreNeverShown) {
@@ -234,7 +245,7 @@ TEST_F(Load, ContradictingValuesAreReportedAtTheirPlace) {
   for (const char* wrong : {"talk.example", "https://talk.example/", "https://talk.example?a"}) {
     EXPECT_NE(problems_of("oauth: {issuer: \"" + std::string(wrong) + "\"}\n"), "") << wrong;
   }
-  EXPECT_EQ(problems_of("", {{"CONVERSED_LIMITS_IN_FLIGHT", "3"}}),
+  EXPECT_EQ(problems_of("", {{"CONVERSED_WORKERS", "4"}, {"CONVERSED_LIMITS_IN_FLIGHT", "3"}}),
             "environment: CONVERSED_LIMITS_IN_FLIGHT: is smaller than workers (4), so some could "
             "never have work\n");
 }
