@@ -8,7 +8,7 @@
 namespace conversed::daemon {
 namespace {
 
-constexpr std::chrono::seconds look_interval{10};
+constexpr std::chrono::seconds look_interval{30};
 
 }  // namespace
 

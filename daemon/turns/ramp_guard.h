@@ -11,7 +11,7 @@ class Store;
 namespace conversed::daemon {
 
 // Takes back ramps whose version fails too often (store::Assets::take_back_ramps). It looks after
-// each commit with a failed Turn of such a version, and by itself every ten seconds: a commit may
+// each commit with a failed Turn of such a version, and by itself every 30 seconds: a commit may
 // have been the last act of a daemon. One thread of its own does the work.
 class RampGuard final : public Service {
  public:
