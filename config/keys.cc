@@ -110,8 +110,8 @@ constexpr Key table[] = {
         "$XDG_STATE_HOME/conversed, else ~/.local/state/conversed. Set it to use another disk."),
     setting(CONVERSED_FIELD(workers), Range{0, 1024},
             "Threads that run Turns and jobs. With two or more, one organisation never has them "
-            "all. More threads than cores make each Turn dearer. 0: one for each core, at least "
-            "two."),
+            "all, even if there is no other. More threads than cores make each Turn more "
+            "expensive. 0: one for each core, from 2 to 16. Set it if a quota limits the CPU."),
     setting(CONVERSED_FIELD(roles), role_words,
             "The work of this daemon. api answers HTTP. worker runs Turns and jobs, makes their "
             "calls and sends outputs. scheduler appends events that fall due, and does "

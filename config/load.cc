@@ -98,7 +98,7 @@ class Loader {
     read_credentials();
     read_environment();
     fill_data_dir();
-    if (settings_.workers == 0) settings_.workers = std::max(2U, inputs_.cores);
+    fill_workers();
     check_together();
     if (!problems_.empty()) return tl::unexpected(std::move(problems_));
     return std::move(settings_);
@@ -275,6 +275,12 @@ class Loader {
               "has no default, since neither $XDG_STATE_HOME nor $HOME is an absolute path; set "
               "it");
     }
+  }
+
+  // The committer, one thread, can't keep up with more than 16 workers of short Turns.
+  void fill_workers() {
+    if (settings_.workers != 0 || bad_.contains("workers")) return;
+    settings_.workers = std::min(std::clamp(inputs_.cores, 2U, 16U), settings_.limits.in_flight);
   }
 
   // Reports a problem of two keys at the place of the first one.

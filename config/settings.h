@@ -238,7 +238,7 @@ struct Settings {
   // Where the keys are that secrets are sealed with. Empty: data_dir/master.key, which is made with
   // the store. Not a key of the file: a service manager hands it over among the credentials.
   std::filesystem::path master_key;
-  // 0: one for each core, at least two. `load` sets it.
+  // 0: one for each core, from 2 to 16, and at most limits.in_flight. `load` sets it.
   std::uint32_t workers = 0;
   std::vector<Role> roles{Role::api, Role::worker, Role::scheduler};
   Duration shutdown_timeout = std::chrono::seconds(20);

@@ -55,7 +55,8 @@ struct Share {
 // Divides the workers among shares, so that no share keeps the others waiting:
 //
 // - Shares take turns, the oldest lane of each first.
-// - No share has all workers, if there are at least two workers and two shares.
+// - No share has all workers, if there are at least two. So a new share finds one that is free or
+//   soon will be.
 // - A run that holds its worker for longer than `slow_run` makes its share slow, for `slow_factor`
 //   times as long as it took. Slow shares together have at most all workers but one. So quick
 //   shares find one worker free, or in a short run.

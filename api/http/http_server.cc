@@ -141,6 +141,7 @@ class BeatingTransport final : public Pistache::Tcp::Transport {
 
   // Reads from a connection until a read finds less than it has room for. Pistache would read once
   // more to find nothing. Sockets are edge-triggered: more bytes cause the next event (epoll(7)).
+  // A client that sends urgent data (RFC 6093) may wait for that event longer than needed.
   // False: the base class has to handle the event, such as the end of a connection.
   bool receive(const Pistache::Polling::Event& event) {
     using Pistache::Polling::NotifyOn;

@@ -17,7 +17,6 @@
 #include "api/operations/operations.h"
 #include "api/replies.h"
 #include "queue/log.h"
-#include "store/shards/across_shards.h"
 #include "store/shards/backlog.h"
 #include "store/store.h"
 

@@ -104,21 +104,21 @@ Result<void> tidy_shard(store::Shard& shard, const HousekeeperSettings& settings
   return done;
 }
 
-// Prunes old secrets of webhooks, counts of ended ramps, and old audit entries.
+// Prunes old secrets of webhooks and old audit entries. Only the first shard has them.
 Result<void> tidy_first(store::Store& store, const HousekeeperSettings& settings, Timestamp now,
                         const std::function<bool()>& stopped, TidyReport& report) {
   auto secrets = store.assets().forget_previous_secrets(now - settings.secret_overlap);
   if (!secrets) return fail(secrets.error());
   report.secrets = *secrets;
-  store.assets().forget_ramp_counts();
   if (settings.audit.count() == 0) return {};
   return prune_all(settings.batch, report.audit, stopped,
                    [&] { return store.audit().prune(now - settings.audit, settings.batch); });
 }
 
-// Deletes leftovers of moves, old versions of Flows, and the health of deleted Endpoints: two
-// shards have to be read for each. Does nothing with one shard.
+// Deletes counts of ended ramps and, with several shards, leftovers of moves, old versions of
+// Flows, and the health of deleted Endpoints: two shards have to be read for each.
 Result<void> tidy_across_shards(store::Store& store) {
+  store.assets().forget_ramp_counts();
   auto left = store::remove_leftovers(store.shards(), store.layout());
   if (!left) return fail(left.error());
   auto pruned = store.assets().prune_all_flow_versions();

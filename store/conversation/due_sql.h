@@ -3,7 +3,7 @@
 #include <string_view>
 
 // The statements that find due rows. Tests show that each reads a range of an index. For the .cc
-// files of this folder and their tests.
+// files of the store and their tests.
 namespace conversed::store {
 
 // Steps from session to session. All rows of a session have the same due time and attempts, so one

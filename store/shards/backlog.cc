@@ -53,9 +53,11 @@ Result<Backlog> read_one(Shard& shard) {
   auto row = read(shard.database(), read_row);
   if (!row) return fail(row.error());
   if (!row->inbox_event) return row->backlog;
+  // One damaged event must not hide the counts.
   const auto event = shard.sessions().in_inbox(*row->inbox_event);
-  if (!event) return fail(event.error());
-  if (*event && (*event)->since != model::Timestamp()) row->backlog.inbox_event = (*event)->since;
+  if (event && *event && (*event)->since != model::Timestamp()) {
+    row->backlog.inbox_event = (*event)->since;
+  }
   return row->backlog;
 }
 

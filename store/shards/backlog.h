@@ -27,7 +27,7 @@ struct Backlog {
   Backlog& operator+=(const Backlog& other);
 };
 
-// Reads each shard by one statement, and by a second one if an inbox has events. An error: one of
+// Reads each shard by one statement, and looks up the oldest event of its inboxes. An error: one of
 // the shards can't be read. Thread-safe.
 [[nodiscard]] model::Result<Backlog> read_backlog(const Shards& shards);
 

@@ -35,7 +35,8 @@ Result<std::unique_ptr<Connection>> connect(const Shard& shard, Connection::Role
 
 constexpr std::string_view move_lock = "hashtext('conversed move'), hashtext(current_schema())";
 
-// A lock that one move holds at a time. It ends with its connection, if the process is killed.
+// A lock that one move holds at a time. It ends with its connection, if the process is killed. One
+// thread at a time.
 class MoveLock {
  public:
   // Null: another move holds the lock.

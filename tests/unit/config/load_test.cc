@@ -57,12 +57,14 @@ TEST_F(Load, WithoutFileAndEnvironmentGivesTheDefaults) {
   EXPECT_EQ(*loaded, expected);
 }
 
-TEST_F(Load, WithoutANumberEachCoreHasAWorkerAndThereAreTwo) {
+TEST_F(Load, WithoutANumberEachCoreHasAWorkerWithinBounds) {
   const auto workers = [&](unsigned cores, const std::string& file) {
     return load({.file = write(file), .environment = {}, .root = true, .cores = cores})->workers;
   };
   EXPECT_EQ(workers(8, "workers: 0\n"), 8U);
   EXPECT_EQ(workers(1, "workers: 0\n"), 2U);
+  EXPECT_EQ(workers(64, "workers: 0\n"), 16U);
+  EXPECT_EQ(workers(8, "limits: {in_flight: 3}\n"), 3U);
   EXPECT_EQ(workers(8, "workers: 1\n"), 1U);
 }
 

@@ -250,7 +250,7 @@ TEST_F(PausedWebhook, LosesNoTimeOfRetries) {
   deliverer_->wake();
   ASSERT_TRUE(eventually([&] {
     const auto left = pending();  // each is given up by a commit of its own
-    return left < 2 && store::read_backlog(store_->shards())->dead_letters == 2 - left;
+    return left < 2 && store::read_backlog(store_->shards()).value().dead_letters == 2 - left;
   }));
 }
 
@@ -341,7 +341,7 @@ TEST_F(DelivererTest, OutputThatIsTooOldIsGivenUpWithoutATryWhileItsEndpointFail
   clock_.advance(25h);
   deliverer_->wake();
   ASSERT_TRUE(eventually([&] { return pending() == 0; }));
-  EXPECT_EQ(store::read_backlog(store_->shards())->dead_letters, 100);
+  EXPECT_EQ(store::read_backlog(store_->shards()).value().dead_letters, 100);
   EXPECT_LT(receiver_.count(), tried + 10);
 }
 
@@ -386,7 +386,7 @@ TEST_F(DelivererTest, ClockThatIsAheadForAWhileGivesNothingUp) {
     ASSERT_TRUE(receiver_.wait_for(before + 3));
     settle();
   }
-  EXPECT_EQ(store::read_backlog(store_->shards())->dead_letters, 0);
+  EXPECT_EQ(store::read_backlog(store_->shards()).value().dead_letters, 0);
   EXPECT_EQ(pending(), 2);
 }
 
@@ -407,7 +407,7 @@ TEST_F(DelivererTest, RestartKeepsTheClockOfRetriesAndAges) {
   deliverer_->wake();
   ASSERT_TRUE(receiver_.wait_for(2));
   settle();
-  EXPECT_EQ(store::read_backlog(store_->shards())->dead_letters, 0);
+  EXPECT_EQ(store::read_backlog(store_->shards()).value().dead_letters, 0);
 }
 
 TEST_F(DelivererTest, RetryIsNotPutOffByAClockThatIsSetBackWhileNoDaemonRuns) {

@@ -251,7 +251,7 @@ TEST_F(DelivererTest, GoneEndsAnOutputAtOnce) {
   ASSERT_TRUE(receiver_.wait_for(1));
   settle();
   EXPECT_EQ(pending(), 0);
-  EXPECT_EQ(store::read_backlog(store_->shards())->dead_letters, 1);
+  EXPECT_EQ(store::read_backlog(store_->shards()).value().dead_letters, 1);
 }
 
 TEST_F(DelivererTest, WithoutAWebhookOutputsAreDroppedWithAMark) {
@@ -280,7 +280,7 @@ TEST_F(DelivererTest, OutputsOfADeletedEndpointBecomeDeadLettersThatAreNotReplay
     EXPECT_EQ(store_->first().dead_letters().replay_output(project(), letter.id).error().code,
               model::Errc::conflict);
   }
-  EXPECT_EQ(store::read_backlog(store_->shards())->dead_letters, 2);
+  EXPECT_EQ(store::read_backlog(store_->shards()).value().dead_letters, 2);
 }
 
 TEST_F(DelivererTest, ChangedWebhookIsUsedFromThenOn) {

@@ -72,7 +72,7 @@ class DelivererTest : public World {
   }
   [[nodiscard]] std::int64_t pending() {
     flush();
-    return store::read_backlog(store_->shards())->deliveries;
+    return store::read_backlog(store_->shards()).value().deliveries;
   }
   [[nodiscard]] std::map<std::string, std::vector<std::string>> received() {
     std::map<std::string, std::vector<std::string>> texts;

@@ -259,7 +259,7 @@ TEST_F(FollowUps, AnAnswerEndsAFollowUpFlowThatIsStillAtACall) {
     }
     EXPECT_FALSE(stored().busy());
     EXPECT_EQ(stored().inbox_size, 0);
-    EXPECT_EQ(store::read_backlog(store_->shards())->running_calls, 0);
+    EXPECT_EQ(store::read_backlog(store_->shards()).value().running_calls, 0);
     EXPECT_FALSE(run({result_of(call)}).after.turns);
     EXPECT_EQ(texts().back(), "echo here");
   }

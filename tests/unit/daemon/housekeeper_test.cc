@@ -6,6 +6,7 @@
 #include <string>
 
 #include "store/shards/backlog.h"
+#include "store/sql/read.h"
 #include "tests/support/receipt_step.h"
 #include "tests/unit/store/fixture.h"
 
@@ -47,6 +48,22 @@ class HousekeeperTest : public store::StoreTest {
 
   HousekeeperSettings settings_{.batch = 3};
 };
+
+TEST_F(HousekeeperTest, CountsOfEndedRampsAreDeleted) {
+  auto commit = store::turn(key_of("ann"), 0, 1, model::Delivery::none);
+  commit.ramps = {{"ended", store::RampUse::Version::ramped, 1, 0}};
+  ASSERT_EQ(commit_now(std::move(commit)), store::Outcome::committed);
+  const auto counts = [&] {
+    return store::read(store_->first().database(),
+                       [](store::Connection& connection) {
+                         return connection.number("SELECT COUNT(*) FROM ramp_counts");
+                       })
+        .value();
+  };
+  EXPECT_EQ(counts(), 1);
+  tidy_now();
+  EXPECT_EQ(counts(), 0);
+}
 
 TEST_F(HousekeeperTest, ReceiptsGoByTheAgeOfTheirEvents) {
   settings_.receipts = std::chrono::days(1);
@@ -98,7 +115,7 @@ TEST_F(HousekeeperTest, PendingDeliveriesStay) {
   say("ann", model::Delivery::pending);
   clock_.advance(std::chrono::days(2));
   EXPECT_EQ(tidy_now().sessions, 0);
-  EXPECT_EQ(store::read_backlog(store_->shards())->deliveries, 1);
+  EXPECT_EQ(store::read_backlog(store_->shards()).value().deliveries, 1);
 }
 
 TEST_F(HousekeeperTest, SessionsOfADeadWebhookDelayNoOthers) {
@@ -108,7 +125,7 @@ TEST_F(HousekeeperTest, SessionsOfADeadWebhookDelayNoOthers) {
   for (int n = 0; n < 10; ++n) say("old" + std::to_string(n));
   clock_.advance(std::chrono::days(2));
   EXPECT_EQ(tidy_now().outputs, 10);
-  EXPECT_EQ(store::read_backlog(store_->shards())->deliveries, 1);
+  EXPECT_EQ(store::read_backlog(store_->shards()).value().deliveries, 1);
 }
 
 TEST_F(HousekeeperTest, SessionWithAPendingTimerStays) {

@@ -232,7 +232,7 @@ TEST_F(DelivererOfSome, OutputsOfALostPartitionAreNotSent) {
   settle();
   EXPECT_EQ(received(), (Texts{"ours"}));
   flush();
-  EXPECT_EQ(store::read_backlog(store_->shards())->deliveries, 1);
+  EXPECT_EQ(store::read_backlog(store_->shards()).value().deliveries, 1);
 }
 
 TEST_F(DelivererOfSome, RetryAndResumeAreForTheOwner) {

@@ -74,7 +74,7 @@ TEST_F(AnswersTest, AnAnswerToACutInputIsAConflictAndADeliveryIsNot) {
   delivery.answers.uncut.clear();
   delivery.outputs.front().delivery = Delivery::pending;
   EXPECT_EQ(commit_now(std::move(delivery)), Outcome::committed);
-  EXPECT_EQ(read_backlog(store_->shards())->deliveries, 1);
+  EXPECT_EQ(read_backlog(store_->shards()).value().deliveries, 1);
 }
 
 TEST_F(AnswersTest, AnAnswerPastItsDeadlineIsAConflict) {

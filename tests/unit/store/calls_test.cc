@@ -150,7 +150,7 @@ TEST_F(CallsTest, CallsAreCountedBesideAnyNumberOfQuestions) {
         most_counted);
   }));
   put(call("a", "https://one.example/"));
-  EXPECT_EQ(read_backlog(store_->shards())->running_calls, 1);
+  EXPECT_EQ(read_backlog(store_->shards()).value().running_calls, 1);
 }
 
 TEST_F(CallsTest, PagesDoNotReadRequests) {

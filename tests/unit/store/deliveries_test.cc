@@ -236,7 +236,7 @@ TEST_F(EndpointHealthTest, RowKeepsTheBeginAndCountsUntilASuccess) {
   EXPECT_EQ(found()->failing_since, begin);
   EXPECT_EQ(found()->failures, 3);
   EXPECT_EQ(found()->last_at, begin + seconds(2));
-  EXPECT_EQ(read_backlog(store_->shards())->failing_endpoint, begin);
+  EXPECT_EQ(read_backlog(store_->shards()).value().failing_endpoint, begin);
   EXPECT_EQ(store_->first().endpoint_health().resume("endpoint").error().code,
             model::Errc::conflict);
   store_->first().endpoint_health().works("endpoint", clock_.now());
@@ -248,13 +248,13 @@ TEST_F(EndpointHealthTest, RowOfAPauseStaysUntilItIsForgotten) {
   store_->first().endpoint_health().failed(failure(clock_.now()));
   put_off("ann", seconds(60));
   EXPECT_TRUE(found()->paused());
-  EXPECT_EQ(read_backlog(store_->shards())->paused_endpoint, clock_.now());
+  EXPECT_EQ(read_backlog(store_->shards()).value().paused_endpoint, clock_.now());
   clock_.advance(seconds(10));
   ASSERT_TRUE(store_->first().endpoint_health().resume("endpoint"));
   EXPECT_EQ(get("ann-1").state, State::due) << "the resumed Endpoint gets its outputs now";
   EXPECT_FALSE(found()->paused());
   EXPECT_EQ(found()->resumed_at, clock_.now());
-  EXPECT_FALSE(read_backlog(store_->shards())->paused_endpoint);
+  EXPECT_FALSE(read_backlog(store_->shards()).value().paused_endpoint);
   EXPECT_EQ(store_->first().endpoint_health().forget(clock_.now()).value(), Ids{});
   EXPECT_TRUE(found());
   EXPECT_EQ(store_->first().endpoint_health().forget(clock_.now() + seconds(1)).value(),

@@ -43,14 +43,15 @@ TEST_F(JobsTest, SecondSetUpOfAProjectNamesTheFirst) {
 }
 
 TEST_F(JobsTest, OldestQueuedJobIsTold) {
-  EXPECT_FALSE(read_backlog(store_->shards())->queued_job);
+  EXPECT_FALSE(read_backlog(store_->shards()).value().queued_job);
   const auto begin = clock_.now();
   const auto first = create();
   clock_.advance(seconds(9));
   create("other");
-  EXPECT_EQ(read_backlog(store_->shards())->queued_job, begin);
+  EXPECT_EQ(read_backlog(store_->shards()).value().queued_job, begin);
   ASSERT_TRUE(jobs().lease(first, clock_.now() + seconds(30)));
-  EXPECT_EQ(read_backlog(store_->shards())->queued_job, clock_.now()) << "the first one runs";
+  EXPECT_EQ(read_backlog(store_->shards()).value().queued_job, clock_.now())
+      << "the first one runs";
 }
 
 TEST_F(JobsTest, ProgressAndStepNeverFall) {

@@ -61,7 +61,7 @@ TEST_F(OutboxTest, SessionsOldestOutputComesFirstAndLeavesWhenDelivered) {
   EXPECT_FALSE(give_up(erased));
   EXPECT_EQ(begin_delivery(erased).error().code, model::Errc::not_found);
   EXPECT_TRUE(begin_delivery(said[1]));
-  EXPECT_EQ(read_backlog(store_->shards())->deliveries, 1)
+  EXPECT_EQ(read_backlog(store_->shards()).value().deliveries, 1)
       << "the mark of an erased session had an effect";
   store_->first().outbox().delivered(key_of("ann"), said[1], 0);
   ASSERT_TRUE(committer.write_and_wait([](Writer&) -> model::Result<void> { return {}; }));

@@ -256,7 +256,7 @@ TEST_F(UserDataTest, ErasedUserLeavesNoTraceInTheFiles) {
     EXPECT_TRUE(in_files(what + std::string("MARKOFBOB"))) << what;
   }
   EXPECT_EQ(freed.size(), 1U) << "the log frees its keys";
-  EXPECT_EQ(read_backlog(store_->shards())->deliveries, 1);
+  EXPECT_EQ(read_backlog(store_->shards()).value().deliveries, 1);
 }
 
 TEST_F(UserDataTest, WhatCouldBeginANewSessionIsErasedBeforeTheSessions) {

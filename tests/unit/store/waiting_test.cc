@@ -40,11 +40,11 @@ TEST_F(WaitingTest, EventOfAnInboxIsFoundWithTheEventsBeforeIt) {
 }
 
 TEST_F(WaitingTest, OldestEventOfTheInboxesIsFoundByItsId) {
-  EXPECT_FALSE(read_backlog(store_->shards())->inbox_event);
+  EXPECT_FALSE(read_backlog(store_->shards()).value().inbox_event);
   auto commit = turn(key_of("ann"), 0, 1);
   commit.inbox.added = {event("e2"), event("e3")};
   ASSERT_EQ(commit_now(std::move(commit)), Outcome::committed);
-  EXPECT_EQ(read_backlog(store_->shards())->inbox_event, model::from_unix_ms(7));
+  EXPECT_EQ(read_backlog(store_->shards()).value().inbox_event, model::from_unix_ms(7));
   expect_searches(sql_of_oldest_inbox_event, {});
 }
 
@@ -76,7 +76,7 @@ TEST_F(WaitingTest, DeadLetterIsFoundByItsIdItsEventAndItsOutput) {
   commit.dead_letters = {{id, event("e1"), "too many steps"},
                          {model::new_id(), event("e2-c1-r"), "the upstream answered 401"}};
   ASSERT_EQ(commit_now(std::move(commit)), Outcome::committed);
-  EXPECT_EQ(read_backlog(store_->shards())->dead_letter, clock_.now());
+  EXPECT_EQ(read_backlog(store_->shards()).value().dead_letter, clock_.now());
   EXPECT_NE(store_->first().dead_letters().newest_new().value(), id) << "it is the older one";
   EXPECT_EQ(store_->first().dead_letters().newest_new().value().size(), model::id_length);
   ASSERT_TRUE(
@@ -111,14 +111,26 @@ TEST_F(WaitingTest, BacklogCountsWhatWaits) {
 
 TEST(BacklogTest, ShardsAreAddedUp) {
   constexpr auto at = [](int ms) { return model::from_unix_ms(ms); };
-  Backlog all{.deliveries = most_counted, .dead_letter = at(5), .queued_job = at(7)};
-  all += {.deliveries = 1, .inbox_events = 2, .dead_letter = at(6), .inbox_event = at(3)};
+  Backlog all{.deliveries = most_counted, .dead_letters = 1, .dead_letter = at(5)};
+  all += {.deliveries = 1,
+          .dead_letters = 2,
+          .running_calls = 3,
+          .inbox_events = 4,
+          .dead_letter = at(6),
+          .inbox_event = at(3),
+          .queued_job = at(7),
+          .failing_endpoint = at(8),
+          .paused_endpoint = at(9)};
+  all += {};
   EXPECT_EQ(all.deliveries, most_counted);
-  EXPECT_EQ(all.inbox_events, 2);
-  EXPECT_EQ(all.dead_letter, at(5));
+  EXPECT_EQ(all.dead_letters, 3);
+  EXPECT_EQ(all.running_calls, 3);
+  EXPECT_EQ(all.inbox_events, 4);
+  EXPECT_EQ(all.dead_letter, at(5)) << "the older one";
   EXPECT_EQ(all.inbox_event, at(3));
   EXPECT_EQ(all.queued_job, at(7));
-  EXPECT_FALSE(all.paused_endpoint);
+  EXPECT_EQ(all.failing_endpoint, at(8));
+  EXPECT_EQ(all.paused_endpoint, at(9));
 }
 
 TEST_F(WaitingTest, CountsReadIndexesAlone) {
