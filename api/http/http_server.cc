@@ -146,10 +146,9 @@ class BeatingTransport final : public Pistache::Tcp::Transport {
   bool receive(const Pistache::Polling::Event& event) {
     using Pistache::Polling::NotifyOn;
     const auto known = peers.find(static_cast<int>(event.tag.value()));
-    if (known == peers.end() || !event.flags.hasFlag(NotifyOn::Read)) return false;
-    if (event.flags.hasFlag(NotifyOn::Hangup) || event.flags.hasFlag(NotifyOn::Shutdown)) {
-      return false;
-    }
+    const bool ends =
+        event.flags.hasFlag(NotifyOn::Hangup) || event.flags.hasFlag(NotifyOn::Shutdown);
+    if (known == peers.end() || ends || !event.flags.hasFlag(NotifyOn::Read)) return false;
     const auto peer = known->second;
     for (;;) {
       const auto got = ::recv(peer->fd(), input_.data(), input_.size(), 0);

@@ -9,7 +9,8 @@
 
 namespace conversed::store {
 
-// What waits in the store. Times are those of the oldest rows; none: there is no such row.
+// How many rows of each kind wait in the store, and when the oldest row of a kind was made. A kind
+// without rows has no time.
 struct Backlog {
   // Rows, at most `most_counted` of each kind.
   std::int64_t deliveries = 0;

@@ -33,7 +33,11 @@ Result<std::unique_ptr<Connection>> connect(const Shard& shard, Connection::Role
   }
 }
 
-constexpr std::string_view move_lock = "hashtext('conversed move'), hashtext(current_schema())";
+// A row if the function returns true.
+std::string sql_of_move_lock(std::string_view function) {
+  return "SELECT 1 WHERE " + std::string(function) +
+         "(hashtext('conversed move'), hashtext(current_schema()))";
+}
 
 // A lock that one move holds at a time. It ends with its connection, if the process is killed. One
 // thread at a time.
@@ -49,8 +53,7 @@ class MoveLock {
   // PostgreSQL ends a closed connection some time later. The next move must not wait for that.
   ~MoveLock() {
     std::ignore = with_errors(*connection_, [](Connection& connection) {
-      return connection.number("SELECT CASE WHEN pg_advisory_unlock(" + std::string(move_lock) +
-                               ") THEN 1 ELSE 0 END");
+      return connection.exists(sql_of_move_lock("pg_advisory_unlock"));
     });
   }
 
@@ -62,11 +65,10 @@ Result<std::unique_ptr<MoveLock>> MoveLock::take(const Shards& shards) {
   auto lock = connect(*shards.front(), Connection::Role::reader);
   if (!lock) return fail(lock.error());
   const auto taken = with_errors(**lock, [](Connection& connection) {
-    return connection.number("SELECT CASE WHEN pg_try_advisory_lock(" + std::string(move_lock) +
-                             ") THEN 1 ELSE 0 END");
+    return connection.exists(sql_of_move_lock("pg_try_advisory_lock"));
   });
   if (!taken) return fail(taken.error());
-  if (*taken == 0) return nullptr;
+  if (!*taken) return nullptr;
   return std::make_unique<MoveLock>(std::move(*lock));
 }
 
