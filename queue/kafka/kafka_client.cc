@@ -38,7 +38,7 @@ std::vector<Property> defaults(KafkaRole role) {
     // A fetch ends with the first record, so the wait only bounds how often idle partitions are
     // fetched. But a partition that was just assigned or resumed has to wait until the current
     // fetch from its broker ends.
-    all.emplace_back("fetch.wait.max.ms", "1000");
+    all.emplace_back("fetch.wait.max.ms", "1500");
     all.emplace_back("queued.max.messages.kbytes", "16384");
   }
   return all;

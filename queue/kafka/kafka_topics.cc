@@ -126,9 +126,10 @@ Result<void> check(const Wanted& wanted, const Settings& found, std::int32_t rep
   for (const auto& [name, value] : wanted.config) {
     const auto actual = found.find(name);
     if (actual == found.end() || actual->second == value) continue;
-    return model::fail(Errc::conflict, "The topic " + wanted.name + " has " + name + "=" +
-                                           actual->second +
-                                           " and would lose records; it has to be " + value + ".");
+    std::string problem = "The topic " + wanted.name + " has ";
+    problem.append(name).append("=").append(actual->second);
+    problem.append(" and would lose records; it has to be ").append(value).append(".");
+    return model::fail(Errc::conflict, problem);
   }
   const auto in_sync = found.find("min.insync.replicas");
   if ((replicas < 2 || (in_sync != found.end() && in_sync->second == "1"))) {
@@ -156,22 +157,69 @@ Result<KafkaTopicState> wait_for_leaders(const KafkaAsker& asker, const Wanted& 
   }
 }
 
-// Reads the partition's first and end offset. The client may not know yet a topic that was just
-// made, or its new leader: then it is asked to refresh.
-rd_kafka_resp_err_t query_watermarks(const KafkaAsker& asker, const std::string& topic,
-                                     std::int32_t partition, std::int64_t& first,
-                                     std::int64_t& end) {
+// Whether the same question may be answered soon: the client does not know yet a topic that was
+// just made, or a partition's new leader, or a broker is not there.
+bool may_pass(rd_kafka_resp_err_t error) {
+  constexpr std::array passing{RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION,
+                               RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC,
+                               RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION,
+                               RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART,
+                               RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE,
+                               RD_KAFKA_RESP_ERR_FENCED_LEADER_EPOCH,
+                               RD_KAFKA_RESP_ERR_OFFSET_NOT_AVAILABLE,
+                               RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT,
+                               RD_KAFKA_RESP_ERR__TRANSPORT};
+  return std::ranges::find(passing, error) != passing.end();
+}
+
+rd_kafka_resp_err_t first_error(const rd_kafka_topic_partition_list_t& list) {
+  for (int at = 0; at < list.cnt; ++at) {
+    if (list.elems[at].err != RD_KAFKA_RESP_ERR_NO_ERROR) return list.elems[at].err;
+  }
+  return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+// Each partition's offset at one side of it: RD_KAFKA_OFFSET_BEGINNING or RD_KAFKA_OFFSET_END. One
+// request to each broker. librdkafka repeats it a few times only.
+Result<KafkaOffsets> read_offsets(const KafkaAsker& asker, const std::string& topic,
+                                  const std::vector<std::int32_t>& partitions, std::int64_t side,
+                                  std::string_view doing) {
+  KafkaOffsets sides;
+  for (const auto partition : partitions) sides[partition] = side;
   const auto deadline = SteadyClock::now() + asker.wait;
   for (;;) {
-    const auto error = rd_kafka_query_watermark_offsets(asker.client, topic.c_str(), partition,
-                                                        &first, &end, in_ms(asker.wait));
-    const bool stale = error == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION ||
-                       error == RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC ||
-                       error == RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION ||
-                       error == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
-    if (!stale || SteadyClock::now() > deadline || !asker.pause()) return error;
-    if (!kafka_topic_state(asker.client, topic, asker.wait)) return error;
+    const auto asked = kafka_partitions(topic, sides);
+    auto error = rd_kafka_offsets_for_times(asker.client, asked.get(), in_ms(asker.wait));
+    if (error == RD_KAFKA_RESP_ERR_NO_ERROR) error = first_error(*asked);
+    if (error == RD_KAFKA_RESP_ERR_NO_ERROR) {
+      KafkaOffsets read;
+      for (int at = 0; at < asked->cnt; ++at) {
+        const auto& each = asked->elems[at];
+        if (each.offset < 0) error = RD_KAFKA_RESP_ERR__BAD_MSG;  // the answer leaves it out
+        read[each.partition] = each.offset;
+      }
+      if (error == RD_KAFKA_RESP_ERR_NO_ERROR) return read;
+    }
+    if (!may_pass(error) || SteadyClock::now() > deadline || !asker.pause() ||
+        !kafka_topic_state(asker.client, topic, asker.wait)) {
+      return model::fail(kafka_error(error, doing));
+    }
   }
+}
+
+struct FirstAndEnd {
+  KafkaOffsets first;
+  KafkaOffsets end;
+};
+
+Result<FirstAndEnd> read_first_and_end(const KafkaAsker& asker, const std::string& topic,
+                                       const std::vector<std::int32_t>& partitions,
+                                       std::string_view doing) {
+  auto first = read_offsets(asker, topic, partitions, RD_KAFKA_OFFSET_BEGINNING, doing);
+  if (!first) return model::fail(first.error());
+  auto end = read_offsets(asker, topic, partitions, RD_KAFKA_OFFSET_END, doing);
+  if (!end) return model::fail(end.error());
+  return FirstAndEnd{std::move(*first), std::move(*end)};
 }
 
 std::optional<std::int64_t> epoch_of_note(const rd_kafka_topic_partition_t& partition) {
@@ -246,10 +294,10 @@ Result<std::optional<KafkaEpochs>> read_kafka_epochs(const KafkaAsker& asker,
                                                      const KafkaNames& names) {
   const std::string doing = "The log's epochs can't be read";
   const std::string& topic = names.epochs;
-  std::int64_t first = 0;
-  std::int64_t end = 0;
-  const auto asked = kafka_result(query_watermarks(asker, topic, 0, first, end), doing);
-  if (!asked) return model::fail(asked.error());
+  const auto found = read_first_and_end(asker, topic, {0}, doing);
+  if (!found) return model::fail(found.error());
+  const auto first = found->first.at(0);
+  const auto end = found->end.at(0);
   if (first >= end) return std::nullopt;
   rd_kafka_assign(asker.client, kafka_partitions(topic, {{0, first}}).get());
   Result<std::optional<KafkaEpochs>> newest = std::nullopt;
@@ -281,17 +329,17 @@ Result<KafkaRanges> read_kafka_ranges(const KafkaAsker& asker, const std::string
   const auto known = kafka_result(rd_kafka_committed(asker.client, asked.get(), in_ms(asker.wait)),
                                   "The committed positions can't be read");
   if (!known) return model::fail(known.error());
+  constexpr std::string_view doing = "The offsets of the log can't be read";
+  const auto answered = kafka_result(first_error(*asked), doing);
+  if (!answered) return model::fail(answered.error());
+  const auto found = read_first_and_end(asker, topic, partitions, doing);
+  if (!found) return model::fail(found.error());
   KafkaRanges read;
   for (int at = 0; at < asked->cnt; ++at) {
     const auto& each = asked->elems[at];
-    PartitionRange range{.partition = each.partition};
-    auto error = each.err;
-    if (error == RD_KAFKA_RESP_ERR_NO_ERROR) {
-      error = query_watermarks(asker, topic, each.partition, range.first, range.end);
-    }
-    if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {
-      return model::fail(kafka_error(error, "The offsets of the log can't be read"));
-    }
+    PartitionRange range{.partition = each.partition,
+                         .first = found->first.at(each.partition),
+                         .end = found->end.at(each.partition)};
     range.epoch = epochs.at(each.partition, range.end).epoch;
     std::int64_t committed = std::max(each.offset, range.first);
     const auto made_in = epoch_of_note(each);

@@ -19,7 +19,8 @@ ALLOCATING = ("malloc", "calloc", "realloc", "aligned_alloc", "posix_memalign")
 OPERATORS_NEW = ("_Znwm", "_Znam", "_ZnwmSt11align_val_t")  # jemalloc's operators new do not call its malloc
 # The first part of a message to a broker begins with the request's length, kind and version.
 SENDMSG = "sendmsg head=+0(+0(+16(%si))):x64"
-KINDS = {0: "produce", 1: "fetch", 8: "offset commit", 12: "heartbeat"}
+KINDS = {0: "produce", 1: "fetch", 2: "list offsets", 3: "metadata", 8: "offset commit", 9: "offset fetch",
+         12: "heartbeat"}
 
 
 class Unavailable(Exception):
