@@ -46,15 +46,8 @@ class Builder final : public json::json_sax_t {
   bool end_array() override { return close(); }
 
   bool key(string_t& name) override {
-    if (!charge(member_memory + name.size())) return false;
-    auto [place, inserted] =
-        open_.back()->get_ref<json::object_t&>().emplace(std::move(name), nullptr);
-    if (!inserted) {
-      problem_ = "the name \"" + place->first + "\" stands twice in one object";
-      return false;
-    }
-    member_ = &place->second;
-    return true;
+    member_ = add_member(open_.back()->get_ref<json::object_t&>(), std::move(name));
+    return member_ != nullptr;
   }
 
   bool parse_error(std::size_t position, const std::string&,
@@ -62,6 +55,48 @@ class Builder final : public json::json_sax_t {
     // 406: a number beyond a double's range (nlohmann reports it as out_of_range).
     problem_ = error.id == 406 ? "a number is out of range"
                                : "no valid JSON at byte " + std::to_string(position);
+    return false;
+  }
+
+  // Builds a value that is parsed already, in `place`.
+  bool build(const simdjson::dom::element& value, json& place, std::size_t depth = 0) {
+    using Type = simdjson::dom::element_type;
+    if (depth >= max_depth_ && (depth == 0 || value.is_array() || value.is_object())) {
+      return too_deep();
+    }
+    if (!charge(value_memory)) return false;
+    switch (value.type()) {
+      case Type::ARRAY:
+        return build_array(value.get_array().value_unsafe(), place, depth + 1);
+      case Type::OBJECT:
+        return build_object(value.get_object().value_unsafe(), place, depth + 1);
+      case Type::INT64: {
+        const std::int64_t number = value.get_int64().value_unsafe();
+        if (number < 0) {
+          place = number;
+        } else {
+          place = static_cast<std::uint64_t>(number);
+        }
+        return true;
+      }
+      case Type::UINT64:
+        place = value.get_uint64().value_unsafe();
+        return true;
+      case Type::DOUBLE:
+        place = value.get_double().value_unsafe();
+        return true;
+      case Type::STRING: {
+        const std::string_view text = value.get_string().value_unsafe();
+        if (!charge(text.size())) return false;
+        place = text;
+        return true;
+      }
+      case Type::BOOL:
+        place = value.get_bool().value_unsafe();
+        return true;
+      case Type::NULL_VALUE:
+        return true;
+    }
     return false;
   }
 
@@ -81,6 +116,36 @@ class Builder final : public json::json_sax_t {
     }
     *member_ = std::move(value);
     return member_;
+  }
+
+  // Null: the object has the name already, or the memory is spent.
+  json* add_member(json::object_t& object, std::string name) {
+    if (!charge(member_memory + name.size())) return nullptr;
+    const auto members = object.size();
+    // The daemon's own writer sorts the names, so that most members go to the end.
+    const auto added = object.emplace_hint(object.end(), std::move(name), nullptr);
+    if (object.size() > members) return &added->second;
+    problem_ = "the name \"" + added->first + "\" stands twice in one object";
+    return nullptr;
+  }
+
+  bool build_array(const simdjson::dom::array& values, json& place, std::size_t depth) {
+    place = json::array();
+    auto& array = place.get_ref<json::array_t&>();
+    for (const auto value : values) {
+      if (!build(value, array.emplace_back(), depth)) return false;
+    }
+    return true;
+  }
+
+  bool build_object(const simdjson::dom::object& members, json& place, std::size_t depth) {
+    place = json::object();
+    auto& object = place.get_ref<json::object_t&>();
+    for (const auto member : members) {
+      json* const added = add_member(object, std::string(member.key));
+      if (added == nullptr || !build(member.value, *added, depth)) return false;
+    }
+    return true;
   }
 
   template <typename T>
@@ -128,53 +193,6 @@ class Builder final : public json::json_sax_t {
   std::string problem_ = "no valid JSON";
 };
 
-bool add_value(Builder& builder, const simdjson::dom::element& value);
-
-bool add_array(Builder& builder, const simdjson::dom::array& array) {
-  if (!builder.start_array(array.size())) return false;
-  for (const auto element : array) {
-    if (!add_value(builder, element)) return false;
-  }
-  return builder.end_array();
-}
-
-bool add_object(Builder& builder, const simdjson::dom::object& object) {
-  if (!builder.start_object(object.size())) return false;
-  for (const auto member : object) {
-    std::string name(member.key);
-    if (!builder.key(name) || !add_value(builder, member.value)) return false;
-  }
-  return builder.end_object();
-}
-
-bool add_value(Builder& builder, const simdjson::dom::element& value) {
-  using Type = simdjson::dom::element_type;
-  switch (value.type()) {
-    case Type::ARRAY:
-      return add_array(builder, value.get_array().value_unsafe());
-    case Type::OBJECT:
-      return add_object(builder, value.get_object().value_unsafe());
-    case Type::INT64: {
-      const std::int64_t number = value.get_int64().value_unsafe();
-      return number < 0 ? builder.number_integer(number)
-                        : builder.number_unsigned(static_cast<std::uint64_t>(number));
-    }
-    case Type::UINT64:
-      return builder.number_unsigned(value.get_uint64().value_unsafe());
-    case Type::DOUBLE:
-      return builder.number_float(value.get_double().value_unsafe(), {});
-    case Type::STRING: {
-      std::string text(value.get_string().value_unsafe());
-      return builder.string(text);
-    }
-    case Type::BOOL:
-      return builder.boolean(value.get_bool().value_unsafe());
-    case Type::NULL_VALUE:
-      return builder.null();
-  }
-  return false;
-}
-
 // simdjson parses four times as fast as nlohmann's parser. It refuses some texts that are JSON,
 // such as integers past 64 bits, and does not tell the place of an error. Returns none if it
 // refuses the text. A thread keeps the parser's buffers, at most 256 KB.
@@ -187,8 +205,9 @@ std::optional<Result<json>> parse_short(std::string_view text, Builder& builder)
     parser = simdjson::dom::parser();  // simdjson 3.0.1 may crash in the next parse otherwise
   }
   if (parsed.error() != simdjson::SUCCESS) return std::nullopt;
-  if (!add_value(builder, parsed.value_unsafe())) return fail(builder.error());
-  return builder.take();
+  json value;
+  if (!builder.build(parsed.value_unsafe(), value)) return fail(builder.error());
+  return Result<json>(std::move(value));
 }
 
 // nlohmann's writer, kept by its thread: a new one allocates its indentation, an adapter and a text
@@ -308,6 +327,25 @@ std::string json_text(const json& value) {
 
 std::string json_text(const nlohmann::ordered_json& value, int indent) {
   return value.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+std::size_t json_size(const json& value, std::size_t enough) {
+  constexpr std::size_t scalar_size = 8;
+  if (value.is_string()) return value.get_ref<const std::string&>().size() + 2;
+  if (!value.is_structured()) return scalar_size;
+  std::size_t size = 2;
+  if (value.is_array()) {
+    for (const auto& item : value) {
+      size += json_size(item, enough) + 1;
+      if (size > enough) break;
+    }
+    return size;
+  }
+  for (const auto& [name, member] : value.get_ref<const json::object_t&>()) {
+    size += name.size() + 4 + json_size(member, enough);
+    if (size > enough) break;
+  }
+  return size;
 }
 
 }  // namespace conversed::model

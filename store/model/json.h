@@ -32,4 +32,8 @@ void append_quoted(std::string& out, std::string_view text);
 // For values with ordered members. `indent`: blanks per level; -1: on one line.
 [[nodiscard]] std::string json_text(const nlohmann::ordered_json& value, int indent = -1);
 
+// The approximate bytes of the value as JSON. Counting stops at `enough`. Recurses as deep as the
+// value nests.
+[[nodiscard]] std::size_t json_size(const nlohmann::json& value, std::size_t enough);
+
 }  // namespace conversed::model
