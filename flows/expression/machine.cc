@@ -89,6 +89,7 @@ Value Machine::evaluate(NodeId id) {
 
 Value Machine::root(const Node& node) {
   at_ = node.at;
+  if (node.root == &Scope::input && scope_.complete_input) scope_.complete_input();
   const nlohmann::json* value = scope_.*node.root;
   return value == nullptr ? Value() : Value::from(*value);
 }
@@ -161,7 +162,18 @@ Value Machine::binary(const Node& node) {
   return node.op->run(*this, left, right);
 }
 
+std::optional<Value> Machine::input_member(const Node& node) {
+  const Node& whole = program_.node(node.a);
+  if (whole.kind != NodeKind::root || whole.root != &Scope::input || !scope_.complete_input) {
+    return std::nullopt;
+  }
+  auto found = Value::from(*scope_.input).find(node.text);
+  return found && step() ? found : std::nullopt;
+}
+
 Value Machine::member(const Node& node) {
+  if (const auto found = input_member(node)) return *found;
+  if (state_ != State::running) return {};
   const Value whole = evaluate(node.a);
   if (state_ != State::running) return {};
   if (whole.is_nullish()) {

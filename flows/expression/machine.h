@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory_resource>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -112,6 +113,8 @@ class Machine {
 
   Value evaluate(NodeId id);
   Value root(const Node& node);
+  // The member of `input` that the node reads, if it is there already. It has been paid for.
+  std::optional<Value> input_member(const Node& node);
   Value name(const Node& node);
   Value array(const Node& node);
   Value object(const Node& node);

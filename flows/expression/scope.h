@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -55,6 +56,9 @@ class Observer {
 // time, because Math.random() advances `random`.
 struct Scope {
   const nlohmann::json* input = nullptr;
+  // Adds the members of `input` that few expressions read. It is called before an evaluation reads
+  // `input` as a whole, or a member that is not there. Empty: all members are there.
+  std::function<void()> complete_input{};
   const nlohmann::json* context = nullptr;
   const nlohmann::json* profile = nullptr;
   const nlohmann::json* arguments = nullptr;  // of the entered Flow

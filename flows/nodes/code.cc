@@ -62,6 +62,7 @@ struct CodeNode final : CallNode {
     for (std::size_t i = 0; i < roots.size(); ++i) {
       if (!reads[i]) continue;
       turn.budget().read(turn.limits().context_bytes);
+      if (roots[i].value == &expression::Scope::input) turn.complete_input();
       const auto* value = turn.scope().*roots[i].value;
       if (value != nullptr) code.values[roots[i].name] = *value;
     }

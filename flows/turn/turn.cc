@@ -9,6 +9,7 @@
 #include "flows/node_types.h"
 #include "flows/turn/share.h"
 #include "store/model/json.h"
+#include "store/text/times.h"
 #include "store/text/utf8.h"
 
 namespace conversed::flows {
@@ -25,27 +26,6 @@ bool nests_within(const nlohmann::json& value, std::size_t most) {
   return most > 0 && std::all_of(value.begin(), value.end(), [most](const nlohmann::json& part) {
            return nests_within(part, most - 1);
          });
-}
-
-// The approximate bytes of the value as JSON text. Counting stops at `enough`. The caller ensures
-// that the value's depth is bounded.
-std::size_t json_size(const nlohmann::json& value, std::size_t enough) {
-  constexpr std::size_t scalar_size = 8;
-  if (value.is_string()) return value.get_ref<const std::string&>().size() + 2;
-  if (!value.is_structured()) return scalar_size;
-  std::size_t size = 2;
-  if (value.is_array()) {
-    for (const auto& item : value) {
-      size += json_size(item, enough) + 1;
-      if (size > enough) break;
-    }
-    return size;
-  }
-  for (const auto& [name, member] : value.get_ref<const nlohmann::json::object_t&>()) {
-    size += name.size() + 4 + json_size(member, enough);
-    if (size > enough) break;
-  }
-  return size;
 }
 
 constexpr std::size_t longest_noted_path = 100;
@@ -74,6 +54,7 @@ Turn::Turn(TurnInput input)
   context_.limit = input_.limits.context_bytes;
   profile_.limit = input_.limits.profile_bytes;
   scope_.input = &input_object_;
+  scope_.complete_input = [this] { complete_input(); };
   scope_.context = &effects_.session.context;
   scope_.profile = &input_.profile.data;
   scope_.tokens = &input_.assets.tokens;
@@ -84,6 +65,25 @@ Turn::Turn(TurnInput input)
   scope_.random = expression::Random(hash_of(input_.event.id));
 }
 
+// Few Flows read these members.
+void Turn::complete_input() {
+  if (std::exchange(input_is_complete_, true)) return;
+  const auto& event = input_.event;
+  input_object_["URLToken"] = input_.endpoint.url_token;
+  input_object_["channel"] = input_.endpoint.name;
+  input_object_["currentTime"] = text::iso_time(input_.now);
+  input_object_["execution"] = executions_;
+  input_object_["inputId"] = event.id;
+  input_object_["sessionId"] = event.session.session_id;
+  input_object_["traceId"] = event.trace_id;
+  input_object_["userId"] = event.session.user_id;
+}
+
+nlohmann::json& Turn::input_object() {
+  complete_input();
+  return input_object_;
+}
+
 const std::string& Turn::input_text() const {
   static const std::string none;
   const std::string* text = find_text(input_object_, "text");
@@ -91,7 +91,7 @@ const std::string& Turn::input_text() const {
 }
 
 std::size_t Turn::measure(const nlohmann::json& value, std::size_t enough) {
-  const std::size_t size = json_size(value, enough);
+  const std::size_t size = model::json_size(value, enough);
   // Pays afterwards, when the size is known. The limit of the value bounds it.
   budget_.step(size / json_bytes_a_step);
   return size;
@@ -204,7 +204,9 @@ Result<void> Turn::check_assign(const expression::Path& path, nlohmann::json val
 }
 
 void Turn::note_step(std::string step) {
+  constexpr std::size_t usual_nodes = 16;
   auto& nodes = effects_.notes.nodes;
+  if (nodes.empty()) nodes.reserve(usual_nodes);
   if (nodes.size() < model::TurnNotes::most_nodes) nodes.emplace_back();
   nodes.back() = of_its_flow(std::move(step));
 }
@@ -416,7 +418,7 @@ std::vector<std::pair<std::string, bool>> lexicons_of(const std::vector<const Fl
 std::size_t lexicon_hit_size(const lexicon::Hit& hit, std::size_t enough) {
   constexpr std::size_t members = 150;  // the bytes of the members' names and numbers
   return members + 2 * hit.entry->main_keyphrase.size() + hit.phrase->size() +
-         json_size(hit.entry->data, enough);
+         model::json_size(hit.entry->data, enough);
 }
 
 void put_hit(nlohmann::json& slots, const std::string& slot, nlohmann::json hit) {
@@ -443,7 +445,8 @@ Result<std::vector<std::shared_ptr<const lexicon::Lexicon>>> Turn::lexicon_of(
   if (!found) return model::fail(found.error());
   const auto added = keyphrases_.find(name);
   // The lexicon is made for one search. That takes a step for some bytes.
-  if (added != keyphrases_.end() && budget_.step(json_size(*added, input_.limits.turn_steps) / 4)) {
+  if (added != keyphrases_.end() &&
+      budget_.step(model::json_size(*added, input_.limits.turn_steps) / 4)) {
     parts.push_back(
         std::make_shared<const lexicon::Lexicon>((*found)->id(), name, added_entries(*added)));
   }
@@ -533,7 +536,7 @@ Result<void> Turn::add_keyphrase(const std::string& lexicon, nlohmann::json entr
 }
 
 void Turn::add_slot(const std::string& slot, nlohmann::json hit) {
-  if (takes_hit(slot.size() + json_size(hit, input_.limits.slot_bytes))) {
+  if (takes_hit(slot.size() + model::json_size(hit, input_.limits.slot_bytes))) {
     put_hit(input_object_["slots"], slot, std::move(hit));
   }
 }

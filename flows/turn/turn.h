@@ -227,7 +227,9 @@ class Turn {
     return text.in(wording_).render(scope_);
   }
   // `input`, for Nodes that change it.
-  [[nodiscard]] nlohmann::json& input_object() { return input_object_; }
+  [[nodiscard]] nlohmann::json& input_object();
+  // Adds the members of `input` that expressions would add when they read them.
+  void complete_input();
 
   // Says something to the user. `data` is null when there is none.
   [[nodiscard]] Result<void> output(std::string text, nlohmann::json data);
@@ -374,6 +376,7 @@ class Turn {
   // Values of the execution. They go into its state if the Turn ends before the execution.
   model::Execution execution_;
   nlohmann::json input_object_;
+  bool input_is_complete_ = false;  // it has what `complete_input` adds
   struct Filled {
     std::size_t hits = 0;
     std::size_t bytes = 0;

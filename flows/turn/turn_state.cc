@@ -5,7 +5,6 @@
 #include "flows/json_members.h"
 #include "flows/turn/standing.h"
 #include "flows/turn/turn_runner.h"
-#include "store/text/times.h"
 
 namespace conversed::flows {
 namespace {
@@ -204,36 +203,29 @@ bool TurnRunner::restore_progress(json& state) {
   follow_ups_made_ = find_count(state, "followUps").value_or(0);
   follow_ups_settled_ = find_member(state, "followUpsSettled") != nullptr;
   input_object_ = std::move(state["input"]);
+  input_is_complete_ = true;
   if (!input_object_["slots"].is_object()) input_object_["slots"] = json::object();
   choose_locale();
   return true;
 }
 
 void TurnRunner::make_input_object() {
-  const auto& endpoint = input_.endpoint;
   const bool has_text = !event().text.value_or("").empty();
   input_object_ = json::object();
+  input_is_complete_ = false;
   auto& members = input_object_.get_ref<json::object_t&>();
   // Members are added in the order of their names, so each goes to the end.
   const auto add = [&](const char* name, json value) {
     members.emplace_hint(members.end(), name, std::move(value));
   };
-  add("URLToken", endpoint.url_token);
-  add("channel", endpoint.name);
-  add("currentTime", text::iso_time(input_.now));
   // Always an object, so that `!input.data.orderId` is true for an input without data.
   add("data", event().data.is_null() ? json::object() : event().data);
-  add("execution", executions_);
-  add("inputId", event().id);
   add("locale", "");
-  add("sessionId", event().session.session_id);
   add("slots", json::object());
   add("source", source_name(event().type));
   add("state", state_.empty() ? default_state : state_);
   add("text", event().text.value_or(""));
-  add("traceId", event().trace_id);
   add("type", has_text ? "text" : "data");
-  add("userId", event().session.user_id);
   note_locale();
 }
 
@@ -278,6 +270,7 @@ std::vector<model::PinnedFlow> TurnRunner::pinned_flows() const {
 }
 
 json TurnRunner::execution_state() {
+  complete_input();
   json state = frames(true);
   state["v"] = state_format;
   state["input"] = std::move(input_object_);

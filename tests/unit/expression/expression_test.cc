@@ -35,6 +35,26 @@ TEST_F(ExpressionTest, ReadsTheScope) {
   EXPECT_EQ(result("Date.now()"), "1700000000123");
 }
 
+TEST_F(ExpressionTest, TheInputIsCompletedWhenAMemberIsMissing) {
+  int completed = 0;
+  scope_.complete_input = [&] {
+    ++completed;
+    input_["userId"] = "ann";
+  };
+  EXPECT_EQ(result("input.text + input.data.orderId + input['text'].length"), "\"hi122\"");
+  EXPECT_EQ(result("input.source == 'inject' && input.data"), "{\"orderId\":12}");
+  EXPECT_EQ(completed, 0);
+  EXPECT_EQ(result("input[context.none ?? 'text']"), "\"hi\"");
+  EXPECT_EQ(completed, 1) << "a computed name needs the whole input";
+  input_.erase("userId");
+  EXPECT_EQ(result("input.userId"), "\"ann\"");
+  input_.erase("userId");
+  EXPECT_EQ(result("Object.keys(input).join()"), "\"data,source,text,userId\"");
+  input_.erase("userId");
+  EXPECT_EQ(result("input.data.orderId + Object.keys(input).length"), "16");
+  EXPECT_EQ(result("input.nothing"), "undefined");
+}
+
 TEST_F(ExpressionTest, FollowsChangesOfTheScope) {
   const auto compiled = Expression::compile("context.count > 4");
   ASSERT_TRUE(compiled);
@@ -122,11 +142,11 @@ TEST_F(ExpressionTest, ThreadsShareOne) {
   std::vector<int> right(4, 0);
   {
     std::vector<std::jthread> threads;
-    for (std::size_t i = 0; i < right.size(); ++i) {
-      threads.emplace_back([&, i] {
+    for (int& own_right : right) {
+      threads.emplace_back([this, &compiled, &own_right] {
         const Scope own{.context = &context_};
         for (int round = 0; round < 200; ++round)
-          right[i] += *compiled->evaluate(own) == "4,8" ? 1 : 0;
+          own_right += *compiled->evaluate(own) == "4,8" ? 1 : 0;
       });
     }
   }

@@ -41,6 +41,7 @@ TEST(CodeNode, TakesRootsAsWordsOnly) {
   const auto given = all.say("hi");
   ASSERT_TRUE(given && given->call && given->call->code);
   EXPECT_EQ(given->call->code->values["input"]["text"], "hi");
+  EXPECT_TRUE(given->call->code->values["input"].contains("userId")) << "all members";
   EXPECT_EQ(given->call->code->values["profile"], json::object());
   EXPECT_EQ(given->call->code->values["values"], (json{{"n", 2}}));
 }
