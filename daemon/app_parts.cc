@@ -182,8 +182,8 @@ api::ReasonPorts App::Parts::reason_ports() {
 
 TurnPorts App::Parts::turn_effects() {
   TurnPorts effects;
-  effects.deliver = [this](const store::SessionCommit& commit, auto built) {
-    outbound.of(commit.key).deliverer.offer(commit, built);
+  effects.deliver = [this](const store::SessionCommit& commit, bool older_are_known) {
+    outbound.of(commit.key).deliverer.offer(commit, older_are_known);
   };
   effects.call = [this](const model::SessionKey& key, const std::string& target) {
     outbound.of(key).caller.offer(key.project_id, target);

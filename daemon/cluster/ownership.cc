@@ -34,6 +34,11 @@ std::uint64_t Ownership::generation_of(const model::SessionKey& key) const {
   });
 }
 
+std::uint64_t Ownership::newest_generation() const {
+  if (of_ == Of::everything) return 1;
+  return generations_.with([](const Generations& generations) { return generations.last; });
+}
+
 std::vector<std::int32_t> Ownership::partitions() const {
   return generations_.with([](const Generations& generations) {
     std::vector<std::int32_t> ours;

@@ -48,6 +48,8 @@ class Ownership {
   // The session's ownership generation. It grows each time that this daemon takes the session's
   // partition. 0: this daemon does not own the session.
   [[nodiscard]] std::uint64_t generation_of(const model::SessionKey& key) const;
+  // The highest of all sessions so far.
+  [[nodiscard]] std::uint64_t newest_generation() const;
   [[nodiscard]] bool owns(const model::SessionKey& key) const { return generation_of(key) != 0; }
 
   // This daemon's partitions, ascending. Empty without a cluster.

@@ -117,14 +117,16 @@ void Deliverer::run_errands(SteadyClock::time_point until) {
   http_.send(std::exchange(batch_, {}));
 }
 
-void Deliverer::take(store::DueDelivery newest, SteadyClock::time_point built) {
-  if (!newest.outputs.empty()) --handed_over_;
+void Deliverer::take(store::DueDelivery newest, SteadyClock::time_point unseen_until) {
+  for (const auto& output : newest.outputs) handed_over_ -= model::size_of(output);
   const auto generation = ownership_.generation_of(newest.key);
   if (generation == 0) return;
   Session* session = queue_.find(newest.key);
   if (session == nullptr) {
     Lane& lane = queue_.lane(newest.key.endpoint_id, newest.key.project_id);
-    if (newest.outputs.empty() || !queue_.takes_newest(lane, built, SteadyClock::now())) {
+    // Before the read, another owner of the partition may have left older outputs.
+    if (newest.outputs.empty() || generation > lane.generation ||
+        !queue_.takes_newest(lane, unseen_until, SteadyClock::now())) {
       return queue_.wake(lane, now());
     }
     return queue_.wait(queue_.take(lane, std::move(newest), generation), now());
@@ -263,14 +265,21 @@ void Deliverer::begin_waiting(Lane& lane) {
 bool Deliverer::read(Lane& lane) {
   auto room = queue_.room_to_read(lane, SteadyClock::now());
   if (room == 0) return true;  // the Endpoint has become slow since its turn began
-  if (!lane.read_up_to) lane.unreadable = false;
+  if (!lane.read_up_to) {
+    lane.unreadable = false;
+    lane.generation = ownership_.newest_generation();
+  }
+  const std::size_t bytes = queue_.bytes_to_read();
+  const auto at_once = std::clamp<std::size_t>(queue_.room(lane, SteadyClock::now()), 1, room);
+  if (bytes == 0) room = at_once;
+  const std::size_t wait = room - at_once;
   // The page also has the sessions in hand.
   const std::size_t limit = room + lane.in_hand + (ownership_.is_shared() ? others_a_page : 0);
   std::size_t looked_at = 0;
   auto page = shard_.outbox().due(lane.endpoint_id, now(), limit, outputs_a_session,
                                   lane.read_up_to ? &*lane.read_up_to : nullptr,
-                                  [&](const model::SessionKey& key) {
-                                    if (room == 0) return false;
+                                  [&](const model::SessionKey& key, std::size_t read) {
+                                    if (room == 0 || (room <= wait && read > bytes)) return false;
                                     ++looked_at;
                                     if (!wants(key)) return false;
                                     --room;
@@ -305,23 +314,27 @@ bool Deliverer::read(Lane& lane) {
 }
 
 // Every commit calls this, also before `start` and for sessions of other daemons.
-void Deliverer::offer(const store::SessionCommit& committed, SteadyClock::time_point built) {
+void Deliverer::offer(const store::SessionCommit& committed, bool older_are_known) {
   if (!ownership_.owns(committed.key)) return;
   store::DueDelivery newest;
   newest.key = committed.key;
-  if (!ownership_.is_shared()) {
+  std::size_t bytes = 0;
+  if (older_are_known || !ownership_.is_shared()) {
     for (const auto& output : committed.outputs) {
       if (output.delivery != model::Delivery::pending) continue;
       newest.outputs.push_back(output);
       newest.outputs.back().created_at += committed.timers_ahead;
+      bytes += model::size_of(output);
     }
-    if (newest.outputs.size() > outputs_a_session || handed_over_ >= most_handed_over) {
+    if (newest.outputs.size() > outputs_a_session || handed_over_ + bytes > most_handed_over) {
       newest.outputs.clear();
     }
   }
-  if (!newest.outputs.empty()) ++handed_over_;
+  if (!newest.outputs.empty()) handed_over_ += bytes;
   post(thread_.mailbox(),
-       [this, newest = std::move(newest), built]() mutable { take(std::move(newest), built); });
+       [this, newest = std::move(newest), unseen_until = committed.unseen_until]() mutable {
+         take(std::move(newest), unseen_until);
+       });
 }
 
 std::vector<Deliverer::Sending> Deliverer::sending(const std::vector<model::SessionKey>& keys) {
@@ -646,7 +659,7 @@ void Deliverer::give_up_aged(Lane& lane, const std::string& reason) {
   const model::Timestamp now = this->now();
   auto page = shard_.outbox().due(lane.endpoint_id, now, aged_a_page, outputs_a_session,
                                   lane.read_up_to ? &*lane.read_up_to : nullptr,
-                                  [this](const model::SessionKey& key) { return wants(key); });
+                                  [this](const auto& key, std::size_t) { return wants(key); });
   if (!page) return not_read(page.error());
   lane.read_up_to.reset();
   if (page->sessions.size() == aged_a_page) {

@@ -64,9 +64,11 @@ struct DelivererSettings {
 //
 // With a free connection the Deliverer reads the next due rows of the Endpoint whose turn it is. If
 // the Endpoint answers, it reads some rows ahead. It does not read outputs that commits hand over
-// in memory (DeliveryQueue); in a cluster, commits only wake it. A regular look finds other
-// rows. While the store fails, no output is sent, since none could be marked. In a cluster
-// each daemon sends the outputs of its own sessions (Ownership).
+// in memory (DeliveryQueue). In a cluster, a commit hands them over if this daemon has offered all
+// older outputs of the session. Otherwise it only wakes the Deliverer, since another daemon may
+// have left older outputs. A regular look finds other rows. While the store fails, no output is
+// sent, since none could be marked. In a cluster each daemon sends the outputs of its own sessions
+// (Ownership).
 //
 // Invariants:
 // - A session's outputs stay in hand together until the commits of all their marks are known, so
@@ -106,9 +108,9 @@ class Deliverer final : public Service {
   // next start.
   void stop() override { thread_.stop(); }
 
-  // Takes over the pending outputs of a SessionCommit that is now committed. `built`: a time before
-  // it was submitted.
-  void offer(const store::SessionCommit& committed, SteadyClock::time_point built);
+  // Takes over the pending outputs of a SessionCommit that is now committed. `older_are_known`:
+  // this was called for all older outputs of the session, too.
+  void offer(const store::SessionCommit& committed, bool older_are_known);
 
   // Tells of pending outputs of the session that may come before outputs in hand.
   void offer_earlier(const model::SessionKey& key);
@@ -161,9 +163,8 @@ class Deliverer final : public Service {
   // After the store has failed.
   static constexpr std::chrono::milliseconds store_retry{1'000};
   static constexpr std::size_t outputs_a_session = 16;  // at one read
-  // How many SessionCommits may have outputs in the mailbox. The outputs of others are read from
-  // the store.
-  static constexpr std::size_t most_handed_over = 256;
+  // How many bytes of outputs may be in the mailbox, about. Other outputs are read from the store.
+  static constexpr std::size_t most_handed_over = std::size_t{1} << 20;
 
   void run();
   void run_errands(SteadyClock::time_point until);
@@ -172,7 +173,7 @@ class Deliverer final : public Service {
   [[nodiscard]] model::Timestamp now() const { return timer_clock_.now(); }
 
   // Looking for outputs.
-  void take(store::DueDelivery newest, SteadyClock::time_point built);
+  void take(store::DueDelivery newest, SteadyClock::time_point unseen_until);
   void take_earlier(const model::SessionKey& key);
   void try_now(const std::string& endpoint_id);
   void take_first(const model::SessionKey& key);
@@ -248,7 +249,7 @@ class Deliverer final : public Service {
   SteadyClock::time_point read_after_{};  // after a read that failed
   bool read_on_ = false;                  // more was due than `reads_at_once`
   bool stop_ = false;
-  std::atomic<std::size_t> handed_over_{0};  // of all threads
+  std::atomic<std::size_t> handed_over_{0};  // bytes in the mailbox
   ServiceThread<Errands> thread_;            // last: it uses all others
 };
 

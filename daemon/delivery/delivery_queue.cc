@@ -108,9 +108,19 @@ DeliveryQueue::Session& DeliveryQueue::take(Lane& lane, store::DueDelivery due,
   return session;
 }
 
-bool DeliveryQueue::takes_newest(const Lane& lane, Steady built, Steady steady) const {
-  return !lane.must_read && !lane.unreadable && built > lane.read_at &&
-         waiting_ < limits_.waiting && kind_of(lane, steady) == Kind::answers;
+bool DeliveryQueue::takes_newest(const Lane& lane, Steady unseen_until, Steady steady) const {
+  return !lane.must_read && !lane.unreadable && unseen_until > lane.read_at &&
+         waiting_ < limits_.waiting && waiting_bytes_ < limits_.waiting_bytes &&
+         kind_of(lane, steady) == Kind::answers;
+}
+
+template <typename Outputs>
+void DeliveryQueue::count_waiting(Session& session, const Outputs& outputs) {
+  for (const auto& output : outputs) {
+    const auto bytes = model::size_of(output);
+    session.waiting_bytes += bytes;
+    waiting_bytes_ += bytes;
+  }
 }
 
 void DeliveryQueue::add(Session& session, std::vector<model::Output> newest) {
@@ -118,14 +128,18 @@ void DeliveryQueue::add(Session& session, std::vector<model::Output> newest) {
   session.taken += newest.size();
   session.more = session.more || newest.empty() || outputs.empty() ||
                  outputs.back().seq >= newest.front().seq ||
-                 session.taken > limits_.outputs_a_session;
-  if (!session.more) std::ranges::move(newest, std::back_inserter(outputs));
+                 session.taken > limits_.outputs_a_session ||
+                 (session.waiting_bytes > 0 && waiting_bytes_ >= limits_.waiting_bytes);
+  if (session.more) return;
+  if (session.waiting_bytes > 0) count_waiting(session, newest);
+  std::ranges::move(newest, std::back_inserter(outputs));
 }
 
 void DeliveryQueue::wait(Session& session, Timestamp now) {
   Lane& lane = *session.lane;
   lane.waiting.push_back(&session);
   ++waiting_;
+  count_waiting(session, session.outputs);
   if (!lane.in_turn) turns_.wake(lane, now);
 }
 
@@ -134,6 +148,7 @@ DeliveryQueue::Session* DeliveryQueue::next_waiting(Lane& lane) {
   Session* next = lane.waiting.front();
   lane.waiting.pop_front();
   --waiting_;
+  waiting_bytes_ -= std::exchange(next->waiting_bytes, 0);
   return next;
 }
 
@@ -183,6 +198,7 @@ void DeliveryQueue::tried(const Session& session, Steady steady) {
 void DeliveryQueue::leave(Session& session, Timestamp now) {
   Lane& lane = *session.lane;
   waiting_ -= std::erase(lane.waiting, &session);
+  waiting_bytes_ -= std::exchange(session.waiting_bytes, 0);
   session.more = session.more || !session.outputs.empty();
   session.outputs.clear();
   land(session);

@@ -22,9 +22,10 @@ namespace conversed::daemon {
 
 struct DeliveryQueueLimits {
   std::size_t connections = 32;
-  std::size_t sessions = 1'024;        // in hand
-  std::size_t waiting = 64;            // how many of them may wait for a connection
-  std::size_t endpoints = 10'000;      // in memory while idle
+  std::size_t sessions = 1'024;                      // in hand
+  std::size_t waiting = 256;                         // how many of them may wait for a connection
+  std::size_t waiting_bytes = std::size_t{4} << 20;  // of their outputs, about
+  std::size_t endpoints = 10'000;                    // in memory while idle
   std::size_t outputs_a_session = 16;  // sent before another session of the Endpoint has its turn
   // An Endpoint is slow if its answers, on average, or the answer that it owes take longer than
   // this.
@@ -70,6 +71,7 @@ class DeliveryQueue {
     bool must_read = true;               // the store may have outputs that are not in hand
     bool unreadable = false;             // the last reads found a damaged session
     Steady read_at{};                    // when the last read ended
+    std::uint64_t generation = 0;        // the newest of ownership when that read began
     std::chrono::milliseconds takes{0};  // from POST to answer, on average
   };
   struct Session {
@@ -77,6 +79,7 @@ class DeliveryQueue {
     Lane* lane = nullptr;
     std::deque<model::Output> outputs;  // pending; the first is being delivered
     std::size_t taken = 0;              // outputs sent since the session is in hand
+    std::size_t waiting_bytes = 0;      // of its outputs, about; 0: it does not wait
     int attempts = 0;                   // failed tries of the first output
     std::uint64_t generation = 0;       // of ownership
     std::size_t marks = 0;              // submitted to the store, not known yet
@@ -123,6 +126,10 @@ class DeliveryQueue {
   // How many more sessions may be read now. If the Endpoint answers, some may wait for a
   // connection.
   [[nodiscard]] std::size_t room_to_read(const Lane& lane, Steady steady) const;
+  // How many bytes of outputs may be read now. One session may always be read.
+  [[nodiscard]] std::size_t bytes_to_read() const {
+    return room_left(limits_.waiting_bytes, waiting_bytes_);
+  }
   // Notes that all due sessions have been read. `next_due`: of the first session that is not due.
   void read_all(Lane& lane, std::optional<model::Timestamp> next_due) {
     lane.must_read = lane.read_again || next_due.has_value();
@@ -132,9 +139,9 @@ class DeliveryQueue {
   // --- In hand -----------------------------------------------------------------------------------
   [[nodiscard]] Session* find(const model::SessionKey& key);
   [[nodiscard]] Session& take(Lane& lane, store::DueDelivery due, std::uint64_t generation);
-  // Whether a session that is not in hand can be taken with its newest pending outputs, which were
-  // not committed before `built`. Else it has to be read.
-  [[nodiscard]] bool takes_newest(const Lane& lane, Steady built, Steady steady) const;
+  // Whether a session that is not in hand can be taken with its newest pending outputs, which no
+  // read has seen at `unseen_until` or before. Else it has to be read.
+  [[nodiscard]] bool takes_newest(const Lane& lane, Steady unseen_until, Steady steady) const;
   // Adds a session's newest pending outputs behind its outputs in hand, or leaves them in the
   // store.
   void add(Session& session, std::vector<model::Output> newest);
@@ -180,6 +187,8 @@ class DeliveryQueue {
   [[nodiscard]] std::size_t share(std::size_t eighths) const;
   [[nodiscard]] std::size_t share_of(const Lane& lane, Kind kind) const;
   static void tried(const Session& session, Steady steady);
+  template <typename Outputs>
+  void count_waiting(Session& session, const Outputs& outputs);
 
   const DeliveryQueueLimits limits_;
   std::unordered_map<std::string, Lane> lanes_;  // by Endpoint
@@ -188,6 +197,7 @@ class DeliveryQueue {
   std::vector<const Lane*> busy_;  // lanes with connections
   std::size_t in_flight_ = 0;
   std::size_t waiting_ = 0;  // sessions
+  std::size_t waiting_bytes_ = 0;
 };
 
 }  // namespace conversed::daemon

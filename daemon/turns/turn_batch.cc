@@ -182,6 +182,7 @@ Result<void> TurnBatchBuilder::load() {
   time_outs_ = flows::time_outs_of(session);
   damage_ = std::move(loaded->damage);
   execution_lost_ = loaded->execution_lost;
+  draft_.batch.outputs_are_known = loaded->outputs_are_known || !loaded->session;
   auto& commit = draft_.commit();
   commit.key = key;
   commit.expected_version = session.version;

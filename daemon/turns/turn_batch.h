@@ -109,6 +109,8 @@ struct TurnBatch {
   model::Profile profile;  // the data as the Turns left it, with the version that they read
   bool reads_all = true;   // false: a part of the stored session or profile is unreadable
   AfterCommit after;
+  // The Deliverer has been told of all outputs before this batch, or the session is new.
+  bool outputs_are_known = false;
   bool changes = false;       // false: there is no need to commit
   bool wants_alone = false;   // the batch is not built: one of its events has to run alone
   bool drain_more = false;    // the inbox holds events that can run now

@@ -43,6 +43,11 @@ constexpr std::chrono::milliseconds planted_delay{150};
 // own.
 thread_local std::map<model::SessionKey, store::Sessions::Loaded> sessions_ahead;
 
+bool delivers(const store::SessionCommit& commit) {
+  return std::ranges::find(commit.outputs, model::Delivery::pending, &model::Output::delivery) !=
+         commit.outputs.end();
+}
+
 }  // namespace
 
 // One run from the Lanes, with all attempts that it needs.
@@ -204,7 +209,9 @@ void TurnWorker::attempt(const TaskPtr& task, model::Heartbeat* heartbeat) {
   auto encoded =
       std::make_unique<store::EncodedCommit>(store::encode(std::move(task->batch.commit)));
   if (context_.recent != nullptr && task->batch.reads_all) {
-    context_.recent->keep(*encoded, task->batch.profile);
+    // A commit tells the Deliverer of the session if it has outputs.
+    context_.recent->keep(*encoded, task->batch.profile,
+                          task->batch.outputs_are_known || delivers(encoded->commit));
   }
   // The commit may wait for a server that is away, and batches of other servers must run alone.
   if (context_.store.shards().size() > 1) task->leave_hand();
@@ -302,9 +309,7 @@ void TurnWorker::let_out(Task& task, const store::SessionCommit& commit) {
     return use.version == store::RampUse::Version::ramped && use.failures > 0;
   });
   if (ramp_failed) ports_.ramp_failed();
-  const bool delivers = std::ranges::find(commit.outputs, model::Delivery::pending,
-                                          &model::Output::delivery) != commit.outputs.end();
-  if (delivers) ports_.deliver(commit, task.begun);
+  if (delivers(commit)) ports_.deliver(commit, task.batch.outputs_are_known);
 }
 
 void TurnWorker::count(const AfterCommit& after, const store::SessionCommit& commit) {

@@ -31,9 +31,9 @@ class Metrics;
 // Where the effects of a committed batch go. Called on the Committer's thread. After a batch
 // without changes, and for `fatal`, the caller is a worker or the rerunner. None may block.
 struct TurnPorts {
-  // The SessionCommit has pending outputs. `built`: a time before it was submitted.
-  std::function<void(const store::SessionCommit&, std::chrono::steady_clock::time_point built)>
-      deliver;
+  // The SessionCommit has pending outputs. `older_are_known`: this was called for all older outputs
+  // of the session, too.
+  std::function<void(const store::SessionCommit&, bool older_are_known)> deliver;
   // A call of this session to this target is pending.
   std::function<void(const model::SessionKey&, const std::string& target)> call;
   // When a timer or follow-up of this session falls due.

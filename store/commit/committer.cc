@@ -171,6 +171,7 @@ struct Committer::Impl {
   // reported an error, so that its outcome has to be looked up.
   const std::string writer_id = model::new_id();
   std::int64_t batch_number = 0;
+  std::chrono::steady_clock::time_point commit_begun{};  // of the last COMMIT
   bool outcome_unknown = false;
   bool outcome_uncertain = false;  // the last try's COMMIT reported an error, but may have worked
   std::span<Item> in_hand;         // taken from `waiting`; tried as a whole or in parts
@@ -360,6 +361,7 @@ Committer::Impl::Attempt Committer::Impl::attempt(std::span<Item> batch) {
     if (gated) gate.ask(connection);
     apply_all(batch);
     model::fault_point("store.before_commit");
+    commit_begun = std::chrono::steady_clock::now();
     outcome_unknown = true;
     connection.commit();
     outcome_unknown = false;
@@ -477,6 +479,7 @@ void Committer::Impl::finish(std::span<Item> batch) {
   for (Item& item : batch) {
     if (auto* commit = std::get_if<CommitItem>(&item)) {
       committed += commit->outcome == Outcome::committed ? 1 : 0;
+      commit->encoded->commit.unseen_until = commit_begun;
       if (commit->done) commit->done(commit->outcome, commit->encoded->commit);
     } else if (auto* write = std::get_if<WriteItem>(&item)) {
       for (const auto& told : write->on_commit) told();

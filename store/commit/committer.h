@@ -186,6 +186,9 @@ struct SessionCommit {
   std::vector<QuotaUse> quota;
   std::vector<RampUse> ramps;
   std::vector<NewReceiptRow> receipts;
+
+  // The Committer sets it. No reader has seen the commit's rows at this time or before.
+  std::chrono::steady_clock::time_point unseen_until{};
 };
 
 enum class Outcome : std::uint8_t {

@@ -64,13 +64,14 @@ class Outbox : Rows {
 
   // At most `sessions` sessions of the Endpoint that are due at `now`, earliest first, each with at
   // most `outputs_each` outputs, or with none if `wanted` refuses the session (empty: all are
-  // wanted). The page begins behind `after`, the last entry of the previous page. The caller knows
-  // which deliveries are under way. All due times use the clock of timers.
+  // wanted). `wanted` gets the bytes of the outputs that the page has already. The page begins
+  // behind `after`, the last entry of the previous page. The caller knows which deliveries are
+  // under way. All due times use the clock of timers.
   struct Page {
     std::vector<DueDelivery> sessions;
     std::optional<model::Timestamp> next;  // the next due time, if the page is not full
   };
-  using Wanted = std::function<bool(const model::SessionKey&)>;
+  using Wanted = std::function<bool(const model::SessionKey&, std::size_t bytes)>;
   [[nodiscard]] model::Result<Page> due(const std::string& endpoint_id, model::Timestamp now,
                                         std::size_t sessions, std::size_t outputs_each,
                                         const DueDelivery* after = nullptr,

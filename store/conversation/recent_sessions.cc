@@ -19,7 +19,8 @@ std::string user_of(const model::SessionKey& key) {
 
 }  // namespace
 
-void RecentSessions::keep(const EncodedCommit& encoded, const model::Profile& profile) {
+void RecentSessions::keep(const EncodedCommit& encoded, const model::Profile& profile,
+                          bool outputs_are_known) {
   const auto& after = encoded.commit.after;
   Row row{.key = encoded.commit.key,
           .version = encoded.commit.expected_version + 1,
@@ -33,7 +34,8 @@ void RecentSessions::keep(const EncodedCommit& encoded, const model::Profile& pr
           .inbox_size = after.inbox_size,
           .last_receipt = after.last_receipt,
           .profile_version = profile.version,
-          .profile = {}};
+          .profile = {},
+          .outputs_are_known = outputs_are_known};
   if (encoded.profile) {
     ++row.profile_version;
     row.profile = *encoded.profile;
@@ -69,6 +71,7 @@ std::optional<Sessions::Loaded> RecentSessions::take(const model::SessionKey& ke
   }();
   if (!row) return std::nullopt;
   Sessions::Loaded loaded;
+  loaded.outputs_are_known = row->outputs_are_known;
   loaded.profile.project_id = key.project_id;
   loaded.profile.user_id = key.user_id;
   loaded.session = SessionOfRow{key, &loaded}(

@@ -41,9 +41,9 @@ class RecentSessions {
 
   // Keeps the rows that the commit leaves. To be called before the commit is submitted. If it is
   // not committed, the caller has to forget the session. `profile`: its data as the Turns left it,
-  // with the version that they read. A commit that writes the profile drops the user's other
-  // sessions, whose profile is old now.
-  void keep(const EncodedCommit& encoded, const model::Profile& profile);
+  // with the version that they read. `outputs_are_known`: for Sessions::Loaded. A commit that
+  // writes the profile drops the user's other sessions, whose profile is old now.
+  void keep(const EncodedCommit& encoded, const model::Profile& profile, bool outputs_are_known);
   // Hands the session out. It is not kept any more.
   [[nodiscard]] std::optional<Sessions::Loaded> take(const model::SessionKey& key);
   [[nodiscard]] bool has(const model::SessionKey& key) const;
@@ -65,6 +65,7 @@ class RecentSessions {
     std::string last_receipt;
     std::int64_t profile_version = 0;
     std::string profile;
+    bool outputs_are_known = false;
     std::size_t bytes = 0;  // in memory, about
   };
   using Rows = std::list<Row>;

@@ -62,6 +62,8 @@ class Sessions : Rows {
     model::Profile profile;
     std::string damage;
     bool execution_lost = false;  // the session's execution can't be read
+    // If no other daemon has changed the session: this one has told its Deliverer of all outputs.
+    bool outputs_are_known = false;
   };
   [[nodiscard]] model::Result<Loaded> load_with_profile(const model::SessionKey& key) const;
   // The same for several sessions, in their order; with PostgreSQL by one statement.

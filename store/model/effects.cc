@@ -1,8 +1,16 @@
 #include "store/model/effects.h"
 
+#include <limits>
 #include <utility>
 
+#include "store/model/json.h"
+
 namespace conversed::model {
+
+std::size_t size_of(const Output& output) {
+  return sizeof(Output) + output.text.size() +
+         json_size(output.data, std::numeric_limits<std::size_t>::max());
+}
 
 nlohmann::json to_json(const HttpCall& call) {
   auto headers = nlohmann::json::array();

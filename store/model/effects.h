@@ -34,6 +34,9 @@ struct Output {
   bool withdrawable = false;
 };
 
+// The approximate bytes of the output in memory.
+[[nodiscard]] std::size_t size_of(const Output& output);
+
 // An HTTP request that a Node asks for. Holds no secret: the Connection's fields are applied when
 // it is sent.
 struct HttpCall {

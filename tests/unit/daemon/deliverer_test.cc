@@ -341,11 +341,11 @@ TEST_F(DelivererTest, OutputsThatACommitHandsOverAreNotRead) {
   say(key("ann"), {"first"});
   ASSERT_TRUE(receiver_.wait_for(1));
   settle();
-  const auto built = Deliverer::SteadyClock::now();
   auto commit = turn(key("bob"), {"stored"});
+  commit.unseen_until = Deliverer::SteadyClock::now();
   commit_now(commit);
   commit.outputs[0].text = "handed over";
-  deliverer_->offer(commit, built);
+  deliverer_->offer(commit, true);
   settle();
   EXPECT_EQ(received()["bob"], (std::vector<std::string>{"handed over"}));
   EXPECT_EQ(pending(), 0);
@@ -355,23 +355,22 @@ TEST_F(DelivererTest, OutputsThatACommitHandsOverHaveTheirData) {
   say(key("ann"), {"first"});
   ASSERT_TRUE(receiver_.wait_for(1));
   settle();
-  const auto built = Deliverer::SteadyClock::now();
   auto commit = turn(key("bob"), {"with data"});
   commit.outputs[0].data = {{"buttons", {"yes", "no"}}};
-  commit_now(std::move(commit), [&](const auto& done) { deliverer_->offer(done, built); });
+  commit_now(std::move(commit), [&](const auto& done) { deliverer_->offer(done, true); });
   ASSERT_TRUE(receiver_.wait_for(2));
   EXPECT_EQ(json::parse(receiver_.requests().back().body)["output"]["data"],
             json({{"buttons", {"yes", "no"}}}));
 }
 
 TEST_F(DelivererTest, OutputThatAReadMayHaveSeenIsNotHandedOver) {
-  const auto built = Deliverer::SteadyClock::now();
-  const auto commit = turn(key("ann"), {"once"});
+  auto commit = turn(key("ann"), {"once"});
+  commit.unseen_until = Deliverer::SteadyClock::now();
   commit_now(commit);
   deliverer_->offer_earlier(key("bob"));
   ASSERT_TRUE(receiver_.wait_for(1));
   settle();
-  deliverer_->offer(commit, built);
+  deliverer_->offer(commit, true);
   settle();
   EXPECT_EQ(receiver_.count(), 1U);
   EXPECT_EQ(pending(), 0);

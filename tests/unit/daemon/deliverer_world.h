@@ -58,10 +58,9 @@ class DelivererTest : public World {
 
   // Commits, and offers the outputs from the commit's callback, as the turn worker does.
   void say(const model::SessionKey& key, const std::vector<std::string>& texts) {
-    const auto built = Deliverer::SteadyClock::now();
     auto commit = turn(key, texts);
     commit.timers_ahead = timer_clock_->offset();
-    commit_now(std::move(commit), [&](const auto& done) { deliverer_->offer(done, built); });
+    commit_now(std::move(commit), [&](const auto& done) { deliverer_->offer(done, true); });
   }
   // Commits without an offer to the Deliverer.
   void say_silently(const model::SessionKey& key, const std::vector<std::string>& texts) {

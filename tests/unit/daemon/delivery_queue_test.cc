@@ -85,8 +85,8 @@ TEST_F(DeliveryQueueTest, AllProjectsTogetherHaveTheConnections) {
 
 TEST_F(DeliveryQueueTest, NewestOutputsAreTakenOnlyWhileNoneIsLeftInTheStore) {
   Lane& web = good("a");
-  const auto takes = [&](DeliveryQueue::Steady built) {
-    return queue_.takes_newest(web, built, s0);
+  const auto takes = [&](DeliveryQueue::Steady unseen_until) {
+    return queue_.takes_newest(web, unseen_until, s0);
   };
   EXPECT_FALSE(takes(s0 + 1s)) << "the lane was never read";
   queue_.wake(web, t0);
@@ -125,6 +125,30 @@ TEST_F(DeliveryQueueTest, FewSessionsWaitAndAPauseLeavesThemToTheStore) {
   EXPECT_EQ(web.in_hand, 0U);
   EXPECT_EQ(queue_.room_to_read(web, s0), 24 + limit);
   EXPECT_FALSE(queue_.takes_newest(web, s0, s0)) << "the store has these outputs";
+}
+
+TEST_F(DeliveryQueueTest, WaitingOutputsTakeABoundedMemory) {
+  Lane& web = good("a");
+  queue_.read_all(web, {});
+  web.read_at = s0 - 1s;
+  const auto limit = DeliveryQueueLimits().waiting_bytes;
+  EXPECT_EQ(queue_.bytes_to_read(), limit);
+  Session& large = take(web);
+  large.outputs.front().text.assign(limit / 2, 'x');
+  queue_.wait(large, t0);
+  EXPECT_TRUE(queue_.takes_newest(web, s0, s0));
+  auto newest = numbered({1});
+  newest.front().data = {std::string(limit / 2, 'x')};
+  queue_.add(large, std::move(newest));
+  EXPECT_EQ(large.outputs.size(), 2U);
+  EXPECT_EQ(queue_.bytes_to_read(), 0U);
+  EXPECT_FALSE(queue_.takes_newest(web, s0, s0));
+  EXPECT_EQ(queue_.next_waiting(web), &large);
+  EXPECT_EQ(queue_.bytes_to_read(), limit);
+  queue_.wait(large, t0);
+  EXPECT_EQ(queue_.bytes_to_read(), 0U);
+  queue_.put_off(web, t0 + 1s);
+  EXPECT_EQ(queue_.bytes_to_read(), limit);
 }
 
 TEST_F(DeliveryQueueTest, SessionThatAlwaysHasMoreIsLeftToTheStoreAfterSomeOutputs) {

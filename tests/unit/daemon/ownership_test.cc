@@ -225,8 +225,7 @@ TEST_F(DelivererOfSome, OutputsOfALostPartitionAreNotSent) {
   deliverer_->ownership_changed();
   // The outputs of a Turn that was in hand when the partition went.
   for (const auto& commit : {turn(key("mine"), {"for another"}), turn(key(other_), {"ours"})}) {
-    commit_now(commit,
-               [&](const auto& done) { deliverer_->offer(done, Deliverer::SteadyClock::now()); });
+    commit_now(commit, [&](const auto& done) { deliverer_->offer(done, false); });
   }
   ASSERT_TRUE(receiver_.wait_for(1));
   settle();
@@ -241,8 +240,7 @@ TEST_F(DelivererOfSome, RetryAndResumeAreForTheOwner) {
   owners_.take(key("mine"));
   for (const auto& user : {std::string("mine"), other_}) {
     const auto commit = turn(key(user), {user});
-    commit_now(commit,
-               [&](const auto& done) { deliverer_->offer(done, Deliverer::SteadyClock::now()); });
+    commit_now(commit, [&](const auto& done) { deliverer_->offer(done, false); });
   }
   ASSERT_TRUE(receiver_.wait_for(1));
   settle();
@@ -283,6 +281,38 @@ TEST_F(DelivererOfSome, OutputsThatAnotherDaemonLeftGoFirst) {
   commit_now(turn(key("mine"), {"left"}));
   ASSERT_TRUE(receiver_.wait_for(1));
   EXPECT_EQ(received(), (Texts{"left"}));
+}
+
+// The text in the store differs from the text that is handed over.
+TEST_F(DelivererOfSome, OutputsWhoseOlderOnesAreKnownAreNotRead) {
+  start();
+  owners_.take(key("mine"));
+  deliverer_->ownership_changed();
+  settle();
+  for (const bool older_are_known : {false, true}) {
+    auto commit = turn(key("mine"), {"stored"});
+    commit.unseen_until = Deliverer::SteadyClock::now();
+    commit_now(commit);
+    commit.outputs[0].text = "handed over";
+    deliverer_->offer(commit, older_are_known);
+    settle();
+  }
+  EXPECT_EQ(received(), (Texts{"stored", "handed over"}));
+}
+
+TEST_F(DelivererOfSome, OutputsOfAnEarlierOwnerGoBeforeThoseThatAreHandedOver) {
+  start();
+  owners_.take(key("mine"));
+  deliverer_->ownership_changed();
+  commit_now(turn(key("mine"), {"first"}),
+             [&](const auto& done) { deliverer_->offer(done, false); });
+  ASSERT_TRUE(receiver_.wait_for(1));
+  settle();
+  commit_now(turn(key("mine"), {"left"}));
+  deliverer_->ownership_changed();
+  commit_now(turn(key("mine"), {"new"}), [&](const auto& done) { deliverer_->offer(done, true); });
+  ASSERT_TRUE(receiver_.wait_for(3));
+  EXPECT_EQ(received(), (Texts{"first", "left", "new"}));
 }
 
 }  // namespace

@@ -57,19 +57,21 @@ class TurnWorkerTest : public TurnBatchTest {
   }
 
   TurnPorts ports() {
-    return {.deliver = [](const auto&, auto) {},
-            .call = [](const auto&, const auto&) {},
-            .timer = [](const auto&, auto) {},
-            .schedule = [](const auto&) {},
-            .counted =
-                [this](const auto&, auto) {
-                  ++committed_;
-                  committed_.notify_all();
-                },
-            .fatal = [](const model::Error& error) { ADD_FAILURE() << error.message; }};
+    return {
+        .deliver = [this](const auto&, bool older_are_known) { told_.push_back(older_are_known); },
+        .call = [](const auto&, const auto&) {},
+        .timer = [](const auto&, auto) {},
+        .schedule = [](const auto&) {},
+        .counted =
+            [this](const auto&, auto) {
+              ++committed_;
+              committed_.notify_all();
+            },
+        .fatal = [](const model::Error& error) { ADD_FAILURE() << error.message; }};
   }
 
   Metrics metrics_;
+  std::vector<bool> told_;  // to the Deliverer: whether older outputs are known
   std::mutex mutex_;
   std::set<std::thread::id> worker_threads_;
   std::atomic<std::size_t> running_{0};
@@ -198,6 +200,18 @@ TEST_F(RecentTurnsTest, TheNextTurnOfASessionNeedsNoRead) {
   EXPECT_TRUE(recent_.has(key_));
 }
 
+TEST_F(RecentTurnsTest, OlderOutputsAreKnownSinceTheFirstCommitThatToldOfThem) {
+  key_ = session("hooked", "s");
+  run_inject("x");
+  run_inject("x");
+  recent_.clear();  // as when partitions are taken up
+  run_inject("x");
+  run_inject("x");
+  lanes_.reset();
+  store_->committer().stop();
+  EXPECT_EQ(told_, (std::vector{true, true, false, true}));
+}
+
 TEST_F(RecentTurnsTest, ASessionThatChangedBehindItsLastTurnIsReadAgain) {
   run_inject("x");
   run_inject("x");
@@ -224,7 +238,7 @@ TEST_F(RecentTurnsTest, ATurnThatFailsOnAnOldSessionRunsOnTheNewOne) {
   store::SessionCommit old{
       .key = key_, .expected_version = stored().version - 1, .after = stored()};
   old.after.context = {{"count", std::string(100'000, 'x')}};  // too large a context
-  recent_.keep(store::encode(std::move(old)), {});
+  recent_.keep(store::encode(std::move(old)), {}, false);
   run_inject("x");
   EXPECT_EQ(stored().context["count"], 2);
   EXPECT_EQ(metrics_.dead_letters.value(), 0);
@@ -355,7 +369,7 @@ TEST_F(TurnWorkerTest, ManyConflictsOfOneOrganisationDelayAnotherOneByARun) {
     key_.user_id = user;
     store::SessionCommit stale{.key = key_, .expected_version = 4};
     stale.after.key = key_;
-    recent.keep(store::encode(std::move(stale)), {});
+    recent.keep(store::encode(std::move(stale)), {}, false);
     records.push_back(record(event("x")));
   };
   for (std::size_t n = 0; n < hostile; ++n) add(std::to_string(n));

@@ -16,7 +16,7 @@ class RecentSessionsTest : public StoreTest {
   void keep(const std::string& user, std::size_t bytes) {
     auto commit = turn(key_of(user), 0, 1);
     commit.after.context = {{"text", std::string(bytes, 'x')}};
-    recent_.keep(encode(std::move(commit)), {});
+    recent_.keep(encode(std::move(commit)), {}, false);
   }
 
   RecentSessions recent_{std::size_t{64} << 10};
@@ -60,11 +60,13 @@ TEST_F(RecentSessionsTest, HasWhatTheStoreHasAfterTheCommit) {
     }
     commit.profile.read_version = profile.version;
     if (n == 1 || n == 2) commit.profile.data = json{{"visits", n}};
-    recent_.keep(encode(commit), profile);
+    recent_.keep(encode(commit), profile, n % 2 == 0);
     ASSERT_EQ(commit_now(std::move(commit)), Outcome::committed);
     const auto kept = recent_.take(key_of("ann"));
     const auto stored = store_->first().sessions().load_with_profile(key_of("ann"));
     ASSERT_TRUE(kept && stored);
+    EXPECT_EQ(kept->outputs_are_known, n % 2 == 0);
+    EXPECT_FALSE(stored->outputs_are_known) << "another daemon may have written them";
     expect_same(*kept, *stored);
     profile = stored->profile;
   }
@@ -85,7 +87,7 @@ TEST_F(RecentSessionsTest, AWriteOfTheProfileDropsTheUsersOtherSessions) {
   const auto keep_of = [&](const std::string& session, bool writes) {
     auto commit = turn({"project", "endpoint", "ann", session}, 0, 1);
     if (writes) commit.profile.data = json{{"visits", 1}};
-    recent_.keep(encode(std::move(commit)), {});
+    recent_.keep(encode(std::move(commit)), {}, false);
   };
   const auto has = [&](const std::string& session) {
     return recent_.has({"project", "endpoint", "ann", session});
