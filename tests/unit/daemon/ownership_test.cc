@@ -300,6 +300,7 @@ TEST_F(DelivererOfSome, OutputsWhoseOlderOnesAreKnownAreNotRead) {
   EXPECT_EQ(received(), (Texts{"stored", "handed over"}));
 }
 
+// No notification of the change of owners has come yet.
 TEST_F(DelivererOfSome, OutputsOfAnEarlierOwnerGoBeforeThoseThatAreHandedOver) {
   start();
   owners_.take(key("mine"));
@@ -308,9 +309,11 @@ TEST_F(DelivererOfSome, OutputsOfAnEarlierOwnerGoBeforeThoseThatAreHandedOver) {
              [&](const auto& done) { deliverer_->offer(done, false); });
   ASSERT_TRUE(receiver_.wait_for(1));
   settle();
-  commit_now(turn(key("mine"), {"left"}));
-  deliverer_->ownership_changed();
-  commit_now(turn(key("mine"), {"new"}), [&](const auto& done) { deliverer_->offer(done, true); });
+  const auto offer_next = [&](const auto& done) { deliverer_->offer(done, true); };
+  owners_.give_up(key("mine"));
+  commit_now(turn(key("mine"), {"left"}), offer_next);
+  owners_.take(key("mine"));
+  commit_now(turn(key("mine"), {"new"}), offer_next);
   ASSERT_TRUE(receiver_.wait_for(3));
   EXPECT_EQ(received(), (Texts{"first", "left", "new"}));
 }
