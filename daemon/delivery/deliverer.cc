@@ -3,12 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "daemon/delivery/webhook.h"
 #include "daemon/ops/logging.h"
-#include "daemon/outbound/attempt.h"
-#include "store/model/trace.h"
-#include "store/model/url.h"
-#include "store/runtime/fault_points.h"
+#include "daemon/service/backoff.h"
+#include "daemon/service/question.h"
 
 namespace conversed::daemon {
 
@@ -24,32 +21,7 @@ constexpr std::size_t others_a_page = 64;  // sessions of other daemons that a p
 constexpr std::size_t endpoints_a_page = 256;
 // The Endpoints that are read before the thread takes its letters.
 constexpr int reads_at_once = 64;
-// Only the status matters; the body is read to reuse the connection.
-constexpr milliseconds wait_for_body{250};
-// The longest wait of a failing Endpoint. It is bounded, because the Endpoint may accept outputs of
-// its other sessions.
-constexpr milliseconds longest_wait_of_all{60'000};
 constexpr std::size_t aged_a_page = 64;
-
-bool delivered(const HttpOutcome& outcome) {
-  // An answer that is too long also has a status.
-  return outcome.status >= 200 && outcome.status < 300;
-}
-
-// The webhook works, and refuses this output.
-bool refuses_output(int status) {
-  return status == 400 || status == 413 || status == 415 || status == 422;
-}
-
-// How many outputs, from the first on, are too old for another try.
-template <typename Outputs>
-std::size_t aged_of(const Outputs& outputs, const WebhookHealth& health,
-                    const std::string& endpoint_id, model::Timestamp now) {
-  const auto young = std::ranges::find_if(outputs, [&](const model::Output& output) {
-    return health.too_old_at(endpoint_id, output.created_at, now) > now;
-  });
-  return static_cast<std::size_t>(young - outputs.begin());
-}
 
 }  // namespace
 
@@ -61,12 +33,21 @@ Deliverer::Deliverer(DelivererSettings settings, store::Assets& assets, store::S
       http_(http),
       clock_(clock),
       timer_clock_(timer_clock),
-      metrics_(metrics),
       ownership_(ownership),
       queue_({.connections = std::max<std::size_t>(1, settings.connections),
               .outputs_a_session = outputs_a_session}),
-      targets_(assets, settings.secret_overlap),
       health_(shard.endpoint_health(), settings.pause_after, settings.retry_for),
+      sender_(settings,
+              {.assets = assets,
+               .shard = shard,
+               .clock = clock,
+               .timer_clock = timer_clock,
+               .metrics = metrics,
+               .ownership = ownership,
+               .queue = queue_,
+               .health = health_},
+              thread_.mailbox(),
+              [this](Lane& lane, const std::string& reason) { give_up_aged(lane, reason); }),
       looks_(settings.look_interval) {
   if (!http.has_thread()) thread_.mailbox()->wake_by([&http] { http.wake(); });
 }
@@ -112,13 +93,15 @@ SteadyClock::time_point Deliverer::next_look() const {
 void Deliverer::run_errands(SteadyClock::time_point until) {
   if (!http_.has_thread()) http_.run_once(thread_.mailbox()->ready() ? SteadyClock::now() : until);
   const auto errands = thread_.take(until);
-  stop_ = stop_ || errands.stop;
+  if (errands.stop) {
+    stop_ = true;
+    sender_.stop();
+  }
   for (const auto& work : errands.work) work();
-  http_.send(std::exchange(batch_, {}));
+  http_.send(sender_.take_batch());
 }
 
 void Deliverer::take(store::DueDelivery newest, SteadyClock::time_point unseen_until) {
-  for (const auto& output : newest.outputs) handed_over_ -= model::size_of(output);
   const auto generation = ownership_.generation_of(newest.key);
   if (generation == 0) return;
   Session* session = queue_.find(newest.key);
@@ -141,7 +124,7 @@ void Deliverer::take_earlier(const model::SessionKey& key) {
     return;
   }
   session->more = true;
-  if (!session->begun) return leave(*session);
+  if (!session->begun) return queue_.leave(*session, now());
   // All outputs but the first, which may be in flight, are read again.
   if (session->outputs.size() > 1) session->outputs.resize(1);
 }
@@ -224,7 +207,7 @@ model::Result<void> Deliverer::look_at_health() {
 
 void Deliverer::not_read(const model::Error& error) {
   log::warn("outbox can't be read", {{"error", error.message}});
-  read_after_ = SteadyClock::now() + store_retry;
+  read_after_ = SteadyClock::now() + OutputSender::store_retry;
 }
 
 void Deliverer::send_ready() {
@@ -234,7 +217,7 @@ void Deliverer::send_ready() {
     read_on_ = reads == reads_at_once;
     if (read_on_ || !begin_sessions(*lane)) break;
   }
-  http_.send(std::exchange(batch_, {}));
+  http_.send(sender_.take_batch());
 }
 
 // Begins as many of the Endpoint's sessions as there is room for: first its waiting sessions, then
@@ -256,7 +239,7 @@ void Deliverer::begin_waiting(Lane& lane) {
     Session* session = queue_.next_waiting(lane);
     if (session == nullptr) return;
     queue_.begin(*session, SteadyClock::now());
-    prepare(*session);
+    sender_.prepare(*session);
   }
 }
 
@@ -328,11 +311,13 @@ void Deliverer::offer(const store::SessionCommit& committed, bool older_are_know
     }
     if (newest.outputs.size() > outputs_a_session || handed_over_ + bytes > most_handed_over) {
       newest.outputs.clear();
+      bytes = 0;
     }
   }
-  if (!newest.outputs.empty()) handed_over_ += bytes;
+  handed_over_ += bytes;
   post(thread_.mailbox(),
-       [this, newest = std::move(newest), unseen_until = committed.unseen_until]() mutable {
+       [this, newest = std::move(newest), bytes, unseen_until = committed.unseen_until]() mutable {
+         handed_over_ -= bytes;
          take(std::move(newest), unseen_until);
        });
 }
@@ -371,289 +356,6 @@ void Deliverer::retry(const model::SessionKey& key) {
   });
 }
 
-// ---- A session in hand: its outputs are sent one after the other, marked, retried and given up
-
-// Sends the session's first output; drops it if its Endpoint has no webhook. Gives the outputs up
-// if the Endpoint was deleted.
-void Deliverer::prepare(Session& session) {
-  while (!session.outputs.empty()) {
-    const auto& output = session.outputs.front();
-    if (stop_ || !shard_.committer().healthy() ||
-        ownership_.generation_of(session.key) != session.generation) {
-      return leave(session);
-    }
-    const auto target = targets_.of(session.key.endpoint_id);
-    if (!target) return leave_for_a_while(session);
-    if ((*target)->organisation_id.empty()) {
-      return give_up(session, session.outputs.size(), "its Endpoint was deleted", nullptr);
-    }
-    if (output.withdrawable) return ask_to_begin(session);
-    if (!(*target)->url.empty()) return send(session, **target);
-    log::info("output dropped, its endpoint has no webhook any more",
-              {{"endpointId", session.key.endpoint_id},
-               {"endpoint", (*target)->name},
-               {"outputId", output.id},
-               {"traceId", output.trace_id}});
-    count_end(DeliveryOutcome::dropped, session.key.endpoint_id);
-    mark(session, nullptr);
-  }
-  queue_.land(session);
-  queue_.release_if_done(session, now());
-}
-
-void Deliverer::send(Session& session, const WebhookTarget& target) {
-  const auto& output = session.outputs.front();
-  HttpRequest request;
-  request.method = "POST";
-  request.url = target.url;
-  request.body = webhook_body(session.key, output);
-  const auto now = clock_.now();
-  const auto span = model::new_span_id();
-  request.headers = webhook_headers(output, target.keys_at(now), now, request.body, span);
-  request.timeout = settings_.timeout;
-  request.wait_for_body = wait_for_body;
-  queue_.begin(session, SteadyClock::now());
-  batch_.push_back(
-      {std::move(request),
-       [this, mailbox = thread_.mailbox(), &session, span](HttpOutcome outcome) {
-         // Only the receipt shows it.
-         outcome.body = delivered(outcome) ? std::string() : begin_of_answer(outcome.body);
-         post(mailbox, [this, &session, outcome, span] { finish(session, outcome, span); });
-       }});
-}
-
-// The user's next message withdraws a follow-up's output until its delivery has begun. The store
-// decides which of the two came first.
-void Deliverer::ask_to_begin(Session& session) {
-  shard_.outbox().begin_delivery(
-      session.key, session.outputs.front(),
-      [this, mailbox = thread_.mailbox(), &session](const model::Result<void>& done) {
-        post(mailbox, [this, &session, done] { begin(session, done); });
-      });
-}
-
-void Deliverer::begin(Session& session, const model::Result<void>& allowed) {
-  if (allowed) {
-    session.outputs.front().withdrawable = false;
-  } else if (allowed.error().code == model::Errc::not_found) {
-    count_end(DeliveryOutcome::dropped, session.key.endpoint_id);
-    session.outputs.pop_front();
-  } else {
-    return leave_for_a_while(session);
-  }
-  prepare(session);
-}
-
-void Deliverer::trace(const Session& session, const HttpOutcome& outcome,
-                      const std::string& span_id) {
-  const auto& output = session.outputs.front();
-  if (settings_.spans == nullptr || !model::is_sampled(output.input_id)) return;
-  const auto target = targets_.of(session.key.endpoint_id);
-  auto span = try_span("delivery", output.trace_id, output.input_id, span_id,
-                       target ? model::authority_of((*target)->url) : std::string(),
-                       session.attempts, outcome, clock_.now());
-  span.attributes.emplace_back("http.request.method", "POST");
-  span.attributes.emplace_back("conversed.endpoint.id", session.key.endpoint_id);
-  span.attributes.emplace_back("conversed.output.id", output.id);
-  settings_.spans->add(std::move(span));
-}
-
-void Deliverer::finish(Session& session, const HttpOutcome& outcome, const std::string& span_id) {
-  // The client stopped or stood still: the outcome is unknown.
-  if (outcome.error == HttpError::aborted) return leave_for_a_while(session);
-  trace(session, outcome, span_id);
-  recent_.add(session.key.endpoint_id, !delivered(outcome), SteadyClock::now());
-  const double took = std::chrono::duration<double>(outcome.took).count();
-  metrics_.delivery_seconds.observe(took);
-  metrics_.count(EndpointCount::delivery_seconds, session.key.endpoint_id, took,
-                 organisation_of(session.key.endpoint_id));
-  if (!delivered(outcome)) return fail(session, outcome);
-  model::fault_point("deliver.after_post");
-  const auto& output = session.outputs.front();
-  const auto steady = SteadyClock::now();
-  works(*session.lane, output);
-  queue_.delivered(session, steady);
-  count_end(DeliveryOutcome::delivered, session.key.endpoint_id);
-  const std::chrono::duration<double> age = now() - output.created_at;
-  metrics_.output_age_seconds.observe(std::max(0.0, age.count()));
-  mark(session, &outcome);
-  queue_.goes_on(session, steady) ? prepare(session) : leave(session);
-}
-
-// The webhook has answered the output.
-void Deliverer::works(Lane& lane, const model::Output& output) {
-  const bool was_paused = health_.works(lane.endpoint_id, now());
-  if (lane.failures > 0 || was_paused) log_works(lane, output);
-}
-
-void Deliverer::log_works(const Lane& lane, const model::Output& output) {
-  log::info("webhook works again", {{"endpointId", lane.endpoint_id},
-                                    {"endpoint", name_of(lane.endpoint_id)},
-                                    {"traceId", output.trace_id}});
-}
-
-// Notes a failed try. True: the Endpoint is paused.
-bool Deliverer::note_failure(Lane& lane, const model::Output& output, int status,
-                             const std::string& reason) {
-  if (lane.failures == 0) {
-    log::warn("webhook fails", {{"endpointId", lane.endpoint_id},
-                                {"endpoint", name_of(lane.endpoint_id)},
-                                {"traceId", output.trace_id},
-                                {"reason", reason}});
-  }
-  if (refuses_output(status)) {
-    if (health_.works(lane.endpoint_id, now())) log_works(lane, output);
-    return false;
-  }
-  const auto failed = health_.failed(lane.endpoint_id, status, reason, now());
-  if (failed.began) {
-    const auto failing =
-        std::chrono::duration_cast<std::chrono::seconds>(now() - failed.failing_since);
-    log::warn("webhook paused: one try a minute", {{"endpointId", lane.endpoint_id},
-                                                   {"endpoint", name_of(lane.endpoint_id)},
-                                                   {"traceId", output.trace_id},
-                                                   {"failingForSeconds", failing.count()},
-                                                   {"reason", reason}});
-  }
-  return failed.paused;
-}
-
-void Deliverer::fail(Session& session, const HttpOutcome& outcome) {
-  const auto reason = "the webhook " + describe(outcome);
-  const auto steady = SteadyClock::now();
-  Lane& lane = *session.lane;
-  if (outcome.status == 410) {  // 410 Gone is an answer, not a failure
-    works(lane, session.outputs.front());
-    queue_.delivered(session, steady);
-    return give_up(session, 1, reason, &outcome);
-  }
-  const bool paused = note_failure(lane, session.outputs.front(), outcome.status, reason);
-  queue_.failed(session, steady);
-  // Another daemon has the session now, and may have delivered this output.
-  if (ownership_.generation_of(session.key) != session.generation) return leave(session);
-  const model::Timestamp now = this->now();
-  // How long the Endpoint waits.
-  const auto wait = paused ? WebhookHealth::probe_interval : wait_of(lane, outcome);
-  if (const auto aged = aged_of(session.outputs, health_, lane.endpoint_id, now); aged > 0) {
-    give_up(session, queue_.fails(lane) ? aged : 1, reason, &outcome);
-  } else {
-    const model::Timestamp due = paused ? now + wait : next_try(session, outcome, now);
-    count_end(DeliveryOutcome::retried, session.key.endpoint_id);
-    log::debug("delivery failed", {{"sessionId", session.key.session_id},
-                                   {"endpointId", lane.endpoint_id},
-                                   {"outputId", session.outputs.front().id},
-                                   {"traceId", session.outputs.front().trace_id},
-                                   {"reason", reason},
-                                   {"attempts", session.attempts + 1}});
-    shard_.outbox().reschedule(session.key, session.outputs.front(), due, session.attempts + 1,
-                               marked(session),
-                               row_of(session, &outcome, clock_.now() + std::max(due - now, wait)));
-    queue_.wake(lane, due);
-    leave(session);
-  }
-  if (!queue_.fails(lane) && !paused) return;
-  paused ? queue_.pause(lane, now + wait) : queue_.put_off(lane, now + wait);
-  give_up_aged(lane, reason);
-}
-
-model::Timestamp Deliverer::next_try(const Session& session, const HttpOutcome& outcome,
-                                     model::Timestamp now) {
-  const auto last =
-      health_.too_old_at(session.key.endpoint_id, session.outputs.front().created_at, now);
-  const auto wait =
-      backoff(settings_.backoff, session.attempts + 1, outcome.retry_after, random_());
-  // The last try is at the very end of `retry_for`.
-  return std::max(std::min(now + wait, last), now + settings_.backoff.first);
-}
-
-// The time until the next try of a failing Endpoint. One try at a time shows whether it works
-// again.
-milliseconds Deliverer::wait_of(const Lane& lane, const HttpOutcome& outcome) {
-  if (!queue_.fails(lane)) return milliseconds(0);
-  auto settings = settings_.backoff;
-  settings.max = std::min(settings.max, longest_wait_of_all);
-  return backoff(settings, queue_.tries_in_vain(lane), outcome.retry_after, random_());
-}
-
-std::string Deliverer::name_of(const std::string& endpoint_id) {
-  const auto target = targets_.of(endpoint_id);
-  return target ? (*target)->name : std::string();
-}
-
-std::string_view Deliverer::organisation_of(const std::string& endpoint_id) {
-  const auto target = targets_.of(endpoint_id);
-  return target ? (*target)->organisation_id : std::string_view();
-}
-
-void Deliverer::count_end(DeliveryOutcome outcome, const std::string& endpoint_id) {
-  metrics_.delivery_ended(outcome, endpoint_id, organisation_of(endpoint_id));
-}
-
-// Marks the session's first output as done: it needs no further try.
-void Deliverer::mark(Session& session, const HttpOutcome* outcome) {
-  store::Outbox::Step step;
-  const auto& output = session.outputs.front();
-  if (outcome != nullptr && session.attempts == 0 && settings_.keeps_receipts) {
-    step = store::PlainDelivery{output.input_id, output.seq, clock_.now(), outcome->took,
-                                outcome->status};
-  } else if (auto row = row_of(session, outcome, std::nullopt,
-                               outcome == nullptr ? "the Endpoint has no webhook any more" : "")) {
-    step = *std::move(row);
-  }
-  shard_.outbox().delivered(session.key, output, std::exchange(session.attempts, 0),
-                            marked(session), std::move(step));
-  session.outputs.pop_front();
-}
-
-std::optional<store::ReceiptMark> Deliverer::row_of(const Session& session,
-                                                    const HttpOutcome* outcome,
-                                                    std::optional<model::Timestamp> next,
-                                                    std::string_view ended) const {
-  if (!settings_.keeps_receipts) return std::nullopt;
-  const auto& output = session.outputs.front();
-  model::ReceiptText row;
-  row.add("what", "delivery");
-  row.add("seq", output.seq);
-  if (outcome != nullptr) {
-    row.add("try", session.attempts + 1);
-    add_attempt(row, *outcome);
-    if (!outcome->body.empty()) row.add("answer", outcome->body);
-  }
-  if (next) row.add("next", model::to_unix_ms(*next));
-  if (!ended.empty()) row.add("ended", ended);
-  return store::ReceiptMark{output.input_id, std::move(row).finished(), clock_.now()};
-}
-
-std::function<void()> Deliverer::marked(Session& session) {
-  ++session.marks;
-  return [this, mailbox = thread_.mailbox(), &session] {
-    post(mailbox, [this, &session] {
-      --session.marks;
-      queue_.release_if_done(session, now());
-    });
-  };
-}
-
-void Deliverer::give_up(Session& session, std::size_t outputs, const std::string& reason,
-                        const HttpOutcome* outcome) {
-  for (; outputs > 0; --outputs) {
-    const auto& output = session.outputs.front();
-    ++session.marks;
-    const HttpOutcome* const failed = std::exchange(outcome, nullptr);
-    auto row = row_of(session, failed, std::nullopt, reason);
-    shard_.outbox().give_up(
-        session.key, output, reason, failed != nullptr,
-        [this, mailbox = thread_.mailbox(), &session, output,
-         reason](const model::Result<void>& done) {
-          post(mailbox, [=, this, &session] { given_up(session, output, reason, done); });
-        },
-        std::move(row));
-    session.outputs.pop_front();
-  }
-  session.more = true;
-  leave(session);
-}
-
 // After another failure of the Endpoint: gives up its waiting outputs that are too old.
 void Deliverer::give_up_aged(Lane& lane, const std::string& reason) {
   const model::Timestamp now = this->now();
@@ -668,33 +370,11 @@ void Deliverer::give_up_aged(Lane& lane, const std::string& reason) {
     lane.read_again = true;  // the page may also hold sessions with younger outputs
   }
   for (auto& each : page->sessions) {
-    const auto aged = aged_of(each.outputs, health_, lane.endpoint_id, now);
+    const auto aged = health_.too_old_of(lane.endpoint_id, each.outputs, now);
     if (aged == 0) continue;
     const auto generation = ownership_.generation_of(each.key);
-    give_up(queue_.take(lane, std::move(each), generation), aged, reason, nullptr);
+    sender_.give_up(queue_.take(lane, std::move(each), generation), aged, reason, nullptr);
   }
-}
-
-void Deliverer::given_up(Session& session, const model::Output& output, const std::string& reason,
-                         const model::Result<void>& done) {
-  --session.marks;
-  if (done) {
-    count_end(DeliveryOutcome::dead_letter, session.key.endpoint_id);
-    log::warn("output undelivered, dead letter", {{"sessionId", session.key.session_id},
-                                                  {"endpointId", session.key.endpoint_id},
-                                                  {"endpoint", name_of(session.key.endpoint_id)},
-                                                  {"outputId", output.id},
-                                                  {"traceId", output.trace_id},
-                                                  {"reason", reason}});
-  } else if (done.error().code != model::Errc::not_found) {
-    queue_.put_off(*session.lane, now() + store_retry);  // tried once more
-  }
-  queue_.release_if_done(session, now());
-}
-
-void Deliverer::leave_for_a_while(Session& session) {
-  queue_.put_off(*session.lane, now() + store_retry);
-  leave(session);
 }
 
 }  // namespace conversed::daemon

@@ -5,50 +5,28 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
-#include <random>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "daemon/cluster/ownership.h"
+#include "daemon/delivery/deliverer_settings.h"
 #include "daemon/delivery/delivery_queue.h"
+#include "daemon/delivery/output_sender.h"
 #include "daemon/delivery/recent_posts.h"
 #include "daemon/delivery/webhook_health.h"
-#include "daemon/delivery/webhook_targets.h"
 #include "daemon/ops/metrics.h"
 #include "daemon/outbound/http_client.h"
-#include "daemon/service/backoff.h"
-#include "daemon/service/question.h"
 #include "daemon/service/service.h"
 #include "daemon/service/service_thread.h"
-#include "daemon/telemetry/spans.h"
 #include "daemon/timers/timer_clock.h"
 #include "store/commit/committer.h"
 #include "store/model/clock.h"
 #include "store/model/effects.h"
 #include "store/model/event.h"
-#include "store/runtime/heartbeat.h"
 #include "store/store.h"
 
 namespace conversed::daemon {
-
-struct DelivererSettings {
-  std::chrono::milliseconds timeout{10'000};           // of one POST
-  std::chrono::milliseconds retry_for{24 * 3600'000};  // from an output's creation
-  std::chrono::milliseconds pause_after{3600'000};     // of failures; 0: never (WebhookHealth)
-  std::size_t connections = 32;                        // POSTs at once
-  // How long a replaced secret signs beside the new one.
-  std::chrono::milliseconds secret_overlap{24 * 3600'000};
-  BackoffSettings backoff{};
-  std::chrono::milliseconds drain_timeout{5'000};  // how long `stop` waits for POSTs in flight
-  // Outputs without a commit's notification, such as outputs from before the start or of a daemon
-  // that is gone, are found within this time. After a change of owners they are found earlier
-  // (OwnersLook).
-  std::chrono::milliseconds look_interval{10'000};
-  bool keeps_receipts = true;
-  Spans* spans = nullptr;                   // must outlive it. Null: no spans are made
-  model::Heartbeats* heartbeats = nullptr;  // of its thread; must outlive it. Null: none
-};
 
 // Sends pending outputs to their Endpoints' webhooks: one session in order and one at a time, many
 // sessions side by side. DeliveryQueue shares the connections among them. At least once, with a
@@ -98,6 +76,7 @@ class Deliverer final : public Service {
   Deliverer(DelivererSettings settings, store::Assets& assets, store::Shard& shard,
             HttpClient& http, const model::Clock& clock, TimerClock& timer_clock, Metrics& metrics,
             const Ownership& ownership);
+  ~Deliverer() override { thread_.stop(); }
 
   [[nodiscard]] model::Result<void> start() override {
     return thread_.start("deliverer", settings_.heartbeats, [this] { run(); });
@@ -146,7 +125,7 @@ class Deliverer final : public Service {
 
   // The POSTs that this daemon has sent to the Endpoint lately. Thread-safe.
   [[nodiscard]] RecentPosts::Count recent_posts(const std::string& endpoint_id) const {
-    return recent_.of(endpoint_id, SteadyClock::now());
+    return sender_.recent_posts().of(endpoint_id, SteadyClock::now());
   }
 
   // Looks at the clock again: it jumped.
@@ -160,8 +139,6 @@ class Deliverer final : public Service {
   using Lane = DeliveryQueue::Lane;
   using Session = DeliveryQueue::Session;
 
-  // After the store has failed.
-  static constexpr std::chrono::milliseconds store_retry{1'000};
   static constexpr std::size_t outputs_a_session = 16;  // at one read
   // How many bytes of outputs may be in the mailbox, about. Other outputs are read from the store.
   static constexpr std::size_t most_handed_over = std::size_t{1} << 20;
@@ -189,57 +166,22 @@ class Deliverer final : public Service {
     return ownership_.owns(key) && !queue_.find(key);
   }
 
-  // A session in hand.
-  void prepare(Session& session);
-  void send(Session& session, const WebhookTarget& target);
-  void ask_to_begin(Session& session);
-  void begin(Session& session, const model::Result<void>& allowed);
-  void trace(const Session& session, const HttpOutcome& outcome, const std::string& span_id);
-  void finish(Session& session, const HttpOutcome& outcome, const std::string& span_id);
-  void works(Lane& lane, const model::Output& output);
-  void log_works(const Lane& lane, const model::Output& output);
-  [[nodiscard]] bool note_failure(Lane& lane, const model::Output& output, int status,
-                                  const std::string& reason);
-  void fail(Session& session, const HttpOutcome& outcome);
-  [[nodiscard]] model::Timestamp next_try(const Session& session, const HttpOutcome& outcome,
-                                          model::Timestamp now);
-  [[nodiscard]] std::chrono::milliseconds wait_of(const Lane& lane, const HttpOutcome& outcome);
-  [[nodiscard]] std::string name_of(const std::string& endpoint_id);
-  // Valid until the next look at a target.
-  [[nodiscard]] std::string_view organisation_of(const std::string& endpoint_id);
-  void count_end(DeliveryOutcome outcome, const std::string& endpoint_id);
-  void mark(Session& session, const HttpOutcome* outcome);
-  // The receipt's row for the end of a try of the session's first output. `outcome` null: the
-  // output was not tried.
-  [[nodiscard]] std::optional<store::ReceiptMark> row_of(const Session& session,
-                                                         const HttpOutcome* outcome,
-                                                         std::optional<model::Timestamp> next = {},
-                                                         std::string_view ended = {}) const;
-  [[nodiscard]] std::function<void()> marked(Session& session);
-  // `outcome`: of the first one; null: it was not tried.
-  void give_up(Session& session, std::size_t outputs, const std::string& reason,
-               const HttpOutcome* outcome);
+  // After another failure of the Endpoint: gives up its waiting outputs that are too old.
   void give_up_aged(Lane& lane, const std::string& reason);
-  void given_up(Session& session, const model::Output& output, const std::string& reason,
-                const model::Result<void>& done);
-  void leave(Session& session) { queue_.leave(session, now()); }
-  void leave_for_a_while(Session& session);
 
   const DelivererSettings settings_;
   store::Shard& shard_;
   HttpClient& http_;
   const model::Clock& clock_;
   TimerClock& timer_clock_;
-  Metrics& metrics_;
   const Ownership& ownership_;
-  RecentPosts recent_{SteadyClock::now()};
+  std::atomic<std::size_t> handed_over_{0};  // bytes in the mailbox
+  ServiceThread<Errands> thread_;
 
   // The thread's own.
   DeliveryQueue queue_;
-  WebhookTargets targets_;
   WebhookHealth health_;
-  std::mt19937_64 random_{std::random_device{}()};
-  std::vector<HttpClient::Exchange> batch_;
+  OutputSender sender_;
   bool looking_ = true;       // whether to look for Endpoints with due outputs
   std::string looked_up_to_;  // an Endpoint
   bool health_read_ = false;
@@ -249,8 +191,6 @@ class Deliverer final : public Service {
   SteadyClock::time_point read_after_{};  // after a read that failed
   bool read_on_ = false;                  // more was due than `reads_at_once`
   bool stop_ = false;
-  std::atomic<std::size_t> handed_over_{0};  // bytes in the mailbox
-  ServiceThread<Errands> thread_;            // last: it uses all others
 };
 
 }  // namespace conversed::daemon

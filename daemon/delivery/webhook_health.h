@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <string>
@@ -8,6 +10,7 @@
 
 #include "store/conversation/endpoint_health.h"
 #include "store/model/clock.h"
+#include "store/model/effects.h"
 #include "store/model/result.h"
 
 namespace conversed::daemon {
@@ -51,6 +54,15 @@ class WebhookHealth {
   // When an output of the Endpoint, created at `created`, is too old for another try.
   [[nodiscard]] model::Timestamp too_old_at(const std::string& endpoint_id,
                                             model::Timestamp created, model::Timestamp now) const;
+  // How many of the Endpoint's outputs, from the first on, are too old for another try.
+  template <typename Outputs>
+  [[nodiscard]] std::size_t too_old_of(const std::string& endpoint_id, const Outputs& outputs,
+                                       model::Timestamp now) const {
+    const auto young = std::ranges::find_if(outputs, [&](const model::Output& output) {
+      return too_old_at(endpoint_id, output.created_at, now) > now;
+    });
+    return static_cast<std::size_t>(young - outputs.begin());
+  }
 
  private:
   store::EndpointHealth& rows_;
