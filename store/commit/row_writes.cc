@@ -127,6 +127,10 @@ void announce_spoken(Connection& connection, const std::set<std::string>& names)
   announce_words(connection, outputs_topic, names);
 }
 
+void announce_timer(Connection& connection, model::Timestamp due_at) {
+  announce(connection, timers_topic, std::to_string(model::to_unix_ms(due_at)));
+}
+
 void insert_dead_letter(Connection& connection, const NewDeadLetter& letter,
                         const std::string& project_id, const std::string& key,
                         std::optional<std::int64_t> output_seq, model::Timestamp now) {

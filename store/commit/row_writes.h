@@ -69,6 +69,8 @@ void insert_cut(Connection& connection, const NewCut& cut, model::Timestamp now)
 // and of sessions with new outputs, by their short names: as many as fit into each notification.
 void announce_progress(Connection& connection, const std::set<std::string>& input_ids);
 void announce_spoken(Connection& connection, const std::set<std::string>& names);
+// Notifies the schedulers of other daemons of a new or moved timer.
+void announce_timer(Connection& connection, model::Timestamp due_at);
 
 // Adds a dead letter; `output_seq` is set for an undelivered output.
 void insert_dead_letter(Connection& connection, const NewDeadLetter& letter,

@@ -236,6 +236,18 @@ void add_totals(const SessionCommit& commit, BatchTotals& totals) {
   }
 }
 
+void note_timers(const SessionCommit& commit, BatchTotals& totals) {
+  auto& first = totals.first_timer;
+  const auto note = [&](model::Timestamp due) { first = std::min(first.value_or(due), due); };
+  for (const auto& call : commit.calls.started) {
+    if (call.due_at) note(*call.due_at);
+  }
+  for (const auto& follow_up : commit.follow_ups.added) note(follow_up.due_at);
+  for (const auto& fired : commit.schedules_fired) {
+    if (fired.next) note(*fired.next);
+  }
+}
+
 bool reads_profile(const SessionCommit& commit) {
   return commit.profile.read_version || commit.profile.data;
 }
@@ -427,6 +439,7 @@ void CommitGroup::flush() {
       if (!encoded.commit.outputs.empty()) totals_.spoken.insert(short_name(encoded.key));
       const auto& progressed = encoded.commit.answers.progressed;
       totals_.progressed.insert(progressed.begin(), progressed.end());
+      note_timers(encoded.commit, totals_);
     }
   }
   candidates_.clear();
@@ -496,6 +509,7 @@ void BatchTotals::flush(Connection& connection, Now now) {
   receipts.flush(connection);
   announce_progress(connection, progressed);
   announce_spoken(connection, spoken);
+  if (first_timer) announce_timer(connection, *first_timer);
 }
 
 }  // namespace conversed::store

@@ -47,6 +47,7 @@ struct BatchTotals {
   std::map<std::string, RampCounts> ramps;  // by ramp
   std::set<std::string> spoken;      // in a cluster: short names of sessions with new outputs
   std::set<std::string> progressed;  // inputs that other daemons' clients may wait for
+  std::optional<model::Timestamp> first_timer{};  // the due time of the first new or moved timer
   ReceiptBlocks receipts;
 
   void flush(Connection& connection, Now now);

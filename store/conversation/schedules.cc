@@ -93,6 +93,7 @@ Result<std::optional<KeptAnswer>> Schedules::create(const Schedule& schedule,
                             cron_of(schedule.cron), schedule.timezone, schedule.claim(),
                             schedule.run, schedule.due_at, schedule.fired, schedule.created_at,
                             schedule.created_by);
+    announce_timer(writer.connection(), schedule.due_at);
     if (keyed) keep_keyed_answer(writer, *keyed);
     return kept;
   });
@@ -141,6 +142,7 @@ Result<void> Schedules::bring_forward(const std::vector<Sooner>& schedules) {
       writer.connection().run(
           "UPDATE schedules SET due_at = :d WHERE id = :i AND run = :r AND due_at = :o", due_at,
           schedule.id, schedule.run, schedule.due_at);
+      announce_timer(writer.connection(), due_at);
     }
     return {};
   });
@@ -168,6 +170,7 @@ Result<Schedule> Schedules::reschedule(const std::string& project_id, const std:
         "UPDATE schedules SET run = :r, claim = :l, cron = :c, timezone = :z, due_at = :d,"
         " appended = 0 WHERE id = :i",
         moved->run, moved->claim(), cron_of(moved->cron), moved->timezone, moved->due_at, id);
+    announce_timer(writer.connection(), moved->due_at);
     return moved;
   });
 }

@@ -7,6 +7,8 @@
 #include <tuple>
 #include <utility>
 
+#include "store/cluster/notifications.h"
+#include "store/commit/row_writes.h"
 #include "store/conversation/due_sql.h"
 #include "store/model/names.h"
 #include "store/sql/read.h"
@@ -222,6 +224,7 @@ Result<void> Timers::log_lost() {
     connection.run("UPDATE pending_calls SET appended = 0 WHERE appended = 1");
     connection.run("UPDATE follow_ups SET appended = 0 WHERE appended = 1");
     connection.run("UPDATE schedules SET appended = 0 WHERE appended = 1");
+    announce(connection, timers_topic);
     return {};
   });
 }
@@ -326,6 +329,7 @@ Result<Timers::Row> Timers::reschedule(const std::string& id, model::Timestamp d
     if (auto good = check_expiry(connection, id, moved.place.due); !good) return fail(good.error());
     connection.run("UPDATE " + found->source.table + " SET due_at = :d, appended = 0 WHERE id = :i",
                    moved.place.due, id);
+    announce_timer(connection, moved.place.due);
     return moved;
   });
 }

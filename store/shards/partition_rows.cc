@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "store/cluster/notifications.h"
 #include "store/commit/partition_gate.h"
 #include "store/commit/receipt_blocks.h"
 #include "store/commit/row_writes.h"
@@ -52,8 +53,9 @@ constexpr std::string_view or_nothing = " ON CONFLICT DO NOTHING";
 
 constexpr std::size_t rows_at_once = 500;
 constexpr std::int64_t bytes_at_once = 1 << 20;
-constexpr std::int64_t pages_at_once = 512;  // of the database, 4 MB
-constexpr std::int64_t blocks_at_once = 64;  // of receipts
+constexpr std::int64_t pages_at_once = 512;        // of the database, 4 MB
+constexpr std::int64_t last_page = 4'294'967'294;  // the highest of any table
+constexpr std::int64_t blocks_at_once = 64;        // of receipts
 
 std::string sql_of(std::string_view before, std::string_view table, std::string_view behind) {
   return std::string(before).append(table).append(behind);
@@ -80,7 +82,8 @@ std::string array_of(std::span<const std::string> places) {
 }
 
 // Calls `part(begin, end)` for parts of the table, which are ranges of its rows' places (`ctid`).
-// Within a snapshot the parts have all rows, each once.
+// Within a snapshot the parts have all rows, each once. A table that Citus keeps on another server
+// is one part: its size is not known here.
 template <typename Part>
 void each_part(Connection& connection, std::string_view table, const Part& part) {
   const auto pages = connection.number(
@@ -88,9 +91,11 @@ void each_part(Connection& connection, std::string_view table, const Part& part)
       " / CAST(current_setting('block_size') AS BIGINT)",
       table);
   const auto place = [](std::int64_t page) { return '(' + std::to_string(page) + ",0)"; };
-  for (std::int64_t page = 0; page < pages; page += pages_at_once) {
+  std::int64_t page = 0;
+  for (; page + pages_at_once < pages; page += pages_at_once) {
     part(place(page), place(page + pages_at_once));
   }
+  part(place(page), place(last_page));
 }
 
 // Calls `row(place, key)` for each row of the table that has a key.
@@ -169,6 +174,7 @@ class Copy {
                       sql_of("SELECT CAST(ctid AS text) FROM ", table, " WHERE log_partition = :p"),
                       partition_.number));
     }
+    announce(to_, timers_topic);
     to_.settle();
     return rows_;
   }

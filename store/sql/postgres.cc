@@ -47,6 +47,26 @@ std::string numbered(std::string_view sql) {
   return out;
 }
 
+// The statements of a script, each of which ends a line. Citus takes them one by one.
+std::vector<std::string> statements_of(std::string_view script) {
+  std::vector<std::string> statements(1);
+  bool in_body = false;  // of a function: between two `$$`
+  while (!script.empty()) {
+    const auto line = script.substr(0, script.find('\n'));
+    script.remove_prefix(std::min(script.size(), line.size() + 1));
+    if (line.starts_with("--")) continue;
+    for (auto at = line.find("$$"); at != line.npos; at = line.find("$$", at + 2)) {
+      in_body = !in_body;
+    }
+    statements.back().append(line) += '\n';
+    if (line.ends_with(';') && !in_body) statements.emplace_back();
+  }
+  std::erase_if(statements, [](const std::string& each) {
+    return each.find_first_not_of(" \n") == std::string::npos;
+  });
+  return statements;
+}
+
 void take_row(const PGresult* result, int row, std::vector<SqlSlot>& columns) {
   for (std::size_t i = 0; i < columns.size(); ++i) {
     const int column = static_cast<int>(i);
@@ -153,7 +173,7 @@ class PostgresStatement final : public Statement {
       : Statement(parameters, columns),
         driver_(driver),
         name_(std::move(name)),
-        sql_(numbered(sql)) {
+        sql_(with_select(numbered(sql))) {
     for (const SqlType type : parameters) {
       types_.push_back(type == SqlType::integer ? int8_oid : text_oid);
     }
@@ -498,9 +518,10 @@ void PostgresDriver::script(std::string_view sql) {
   need_session();
   try {
     if (PQexitPipelineMode(session_->handle()) == 0) throw connection_lost();
+    const auto deadline = Clock::now() + script_limit;
     // Its statements may take long, too: an index of a large table.
-    session_->script("SET LOCAL statement_timeout = 0; " + std::string(sql),
-                     Clock::now() + script_limit);
+    session_->script("SET LOCAL statement_timeout = 0", deadline);
+    for (const auto& statement : statements_of(sql)) session_->script(statement, deadline);
   } catch (const SqlError& error) {
     if (error.uncertain() || PQenterPipelineMode(session_->handle()) == 0) drop_session();
     throw;

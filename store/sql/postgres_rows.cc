@@ -62,6 +62,17 @@ std::string unescaped(std::string_view stored) {
   return text;
 }
 
+std::string with_select(std::string sql) {
+  constexpr std::string_view values = "VALUES (";
+  const auto begin = outermost(sql, values);
+  if (!sql.starts_with("INSERT") || begin == sql.size()) return sql;
+  const auto list = begin + values.size();
+  const auto length = outermost(std::string_view(sql).substr(list), ")");
+  if (sql.substr(list, length).find("(SELECT ") == std::string::npos) return sql;
+  return sql.substr(0, begin) + "SELECT " + sql.substr(list, length) +
+         sql.substr(list + length + 1);
+}
+
 // The rows are joined by LATERAL with a part that LIMIT or OFFSET keeps apart. So the server looks
 // up row by row, also in tables that were empty when it made its plan. A row that is found by its
 // ctid is still the row that the condition has chosen, since one transaction writes at a time.

@@ -23,6 +23,10 @@ using SqlRow = std::vector<SqlSlot>;
 // a SELECT of one table, an UPDATE without FROM, or a DELETE without USING.
 [[nodiscard]] std::string sql_of_rows(std::string_view sql, std::size_t parameters);
 
+// An INSERT with VALUES that contain a subquery, as an INSERT with a SELECT; other statements as
+// they are. PostgreSQL takes both, Citus only the second.
+[[nodiscard]] std::string with_select(std::string sql);
+
 // A parameter of many rows: an array in PostgreSQL's binary form.
 [[nodiscard]] std::string array_of(const std::vector<SqlRow>& rows, std::size_t parameter);
 

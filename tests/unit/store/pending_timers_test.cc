@@ -1,6 +1,11 @@
 #include "store/conversation/timers.h"
 
+#include <condition_variable>
+#include <mutex>
+#include <set>
+
 #include "store/conversation/due_sql.h"
+#include "store/sql/postgres_watch.h"
 #include "store/sql/sql.h"
 #include "tests/unit/store/fixture.h"
 
@@ -214,6 +219,57 @@ TEST_F(PendingTimersTest, FollowUpIsNotPutOffPastItsExpiry) {
   put_schedule("schedule", "e", start_ + 5min, "project");
   EXPECT_EQ(timers().reschedule("schedule", start_).error().code, Errc::conflict);
   EXPECT_EQ(timers().reschedule("nothing", start_).error().code, Errc::not_found);
+}
+
+// Schedulers of other daemons learn of a timer by its notification.
+TEST_F(PendingTimersTest, EachThatIsNewOrMovedIsAnnounced) {
+  if (!place_.in_postgres()) GTEST_SKIP() << "a file has one daemon at most";
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::set<std::string> heard;
+  PostgresPulse pulse;
+  PostgresWatch watch(
+      *place_.postgres(),
+      [&](std::string_view notification) {
+        const std::lock_guard lock(mutex);
+        heard.emplace(notification);
+        changed.notify_all();
+      },
+      pulse);
+  const auto hears = [&](const std::string& notification) {
+    std::unique_lock lock(mutex);
+    return changed.wait_for(lock, 30s, [&] { return heard.contains(notification); });
+  };
+  const auto hears_time = [&](model::Timestamp due) {
+    return hears("timers " + std::to_string(model::to_unix_ms(due)));
+  };
+  ASSERT_TRUE(watch.start());
+  ASSERT_TRUE(hears("")) << "it listens from now on";
+
+  put(call("call", "ann", start_ + 1h));
+  EXPECT_TRUE(hears_time(start_ + 1h));
+  put(follow_up("waits", "bob", start_ + 2h, false));
+  EXPECT_TRUE(hears_time(start_ + 2h));
+  put_schedule("later", "cy", start_ + 3h, "project");
+  EXPECT_TRUE(hears_time(start_ + 3h));
+
+  ASSERT_TRUE(timers().reschedule("call", start_ + 4h));
+  EXPECT_TRUE(hears_time(start_ + 4h));
+  auto& schedules = store_->first().schedules();
+  const auto moved =
+      schedules.reschedule("project", "later", {.timezone = "UTC", .due_at = start_ + 5h});
+  ASSERT_TRUE(moved) << moved.error().message;
+  EXPECT_TRUE(hears_time(start_ + 5h));
+  ASSERT_TRUE(schedules.bring_forward({{*moved, start_ + 4h + 1s}}));
+  EXPECT_TRUE(hears_time(start_ + 4h + 1s));
+  auto fires = turn(key_of("cy"), 0, ++offset_);
+  fires.claims.push_back({model::Claim::Kind::schedule, moved->claim()});
+  fires.schedules_fired.push_back({.claim = moved->claim(), .next = start_ + 6h});
+  ASSERT_EQ(commit_now(std::move(fires)), Outcome::committed);
+  EXPECT_TRUE(hears_time(start_ + 6h));
+
+  ASSERT_TRUE(timers().log_lost());
+  EXPECT_TRUE(hears("timers")) << "any of them may be due";
 }
 
 }  // namespace

@@ -94,25 +94,6 @@ CREATE TRIGGER journeys_changed AFTER INSERT OR UPDATE OR DELETE ON journeys
 CREATE TRIGGER proactive_tenants_changed AFTER INSERT OR UPDATE OR DELETE ON proactive_tenants
   FOR EACH STATEMENT EXECUTE FUNCTION tell_of_change('assets');
 
--- A scheduler sleeps until the first timer that it knows.
-CREATE FUNCTION tell_of_timer() RETURNS TRIGGER LANGUAGE plpgsql AS $$ DECLARE due BIGINT; BEGIN
-  SELECT MIN(due_at) INTO due FROM changed WHERE appended = 0;
-  IF due IS NOT NULL THEN PERFORM pg_notify('conversed', 'timers ' || due); END IF;
-  RETURN NULL;
-END $$;
-CREATE TRIGGER timer_added AFTER INSERT ON pending_calls REFERENCING NEW TABLE AS changed
-  FOR EACH STATEMENT EXECUTE FUNCTION tell_of_timer();
-CREATE TRIGGER timer_moved AFTER UPDATE ON pending_calls REFERENCING NEW TABLE AS changed
-  FOR EACH STATEMENT EXECUTE FUNCTION tell_of_timer();
-CREATE TRIGGER follow_up_added AFTER INSERT ON follow_ups REFERENCING NEW TABLE AS changed
-  FOR EACH STATEMENT EXECUTE FUNCTION tell_of_timer();
-CREATE TRIGGER follow_up_moved AFTER UPDATE ON follow_ups REFERENCING NEW TABLE AS changed
-  FOR EACH STATEMENT EXECUTE FUNCTION tell_of_timer();
-CREATE TRIGGER schedule_added AFTER INSERT ON schedules REFERENCING NEW TABLE AS changed
-  FOR EACH STATEMENT EXECUTE FUNCTION tell_of_timer();
-CREATE TRIGGER schedule_moved AFTER UPDATE ON schedules REFERENCING NEW TABLE AS changed
-  FOR EACH STATEMENT EXECUTE FUNCTION tell_of_timer();
-
 -- Only the end of a grant concerns the copies. Removals of expired rows are frequent and mostly find none.
 CREATE FUNCTION tell_of_end() RETURNS TRIGGER LANGUAGE plpgsql AS $$ BEGIN
   IF EXISTS (SELECT 1 FROM gone) THEN PERFORM pg_notify('conversed', TG_ARGV[0]); END IF;
