@@ -74,6 +74,7 @@ void Lanes::offer(std::vector<LogRecord> records) {
       lane.second.waiting.push_back(std::move(record));
     }
     ++in_flight_;
+    ++lane.second.share->records;
     make_ready(lane);
   }
   wake_workers();
@@ -100,6 +101,12 @@ bool Lanes::waits_for_share(const std::string& key) const {
 std::size_t Lanes::in_flight() const {
   const std::lock_guard lock(mutex_);
   return in_flight_;
+}
+
+std::size_t Lanes::in_flight_of_share(const std::string& key) const {
+  const std::lock_guard lock(mutex_);
+  if (const auto lane = lanes_.find(key); lane != lanes_.end()) return lane->second.share->records;
+  return shares_.records_of(settings_.share_of ? settings_.share_of(key) : "");
 }
 
 bool Lanes::wait_for_room(std::chrono::milliseconds at_most) {
@@ -135,12 +142,12 @@ Revoked Lanes::revoke(std::span<const std::int32_t> partitions, std::chrono::mil
     return std::ranges::find(partitions, partition) != partitions.end();
   };
   for (auto& [key, lane] : lanes_) {
-    in_flight_ -= std::erase_if(
+    const std::size_t waiting = std::erase_if(
         lane.waiting, [&](const LogRecord& record) { return lost(record.position.partition); });
     const std::size_t parked =
         std::erase_if(lane.parked, [&](const Position& at) { return lost(at.partition); });
     parked_ -= parked;
-    in_flight_ -= parked;
+    drop(lane, waiting + parked);
     if (is_lost(key)) lane.touched = false;
   }
   Revoked revoked;
@@ -173,7 +180,7 @@ void Lanes::give_up_in_hand(std::span<const std::int32_t> partitions) {
         }));
     const std::size_t more = lost - std::min(lane.given_up, lost);
     lane.given_up += more;
-    in_flight_ -= more;
+    drop(lane, more);
     in_hand_ -= more;
   }
 }
@@ -210,7 +217,7 @@ void Lanes::finish(LaneNode& node, Next next) {
   for (const auto& record : lane.in_hand) {
     if (is_tracked(record)) progress_.find(record.partition)->second.finish(record.offset);
   }
-  in_flight_ -= lane.in_hand.size() - lane.given_up;
+  drop(lane, lane.in_hand.size() - lane.given_up);
   if (next == Next::again) lane.touched = true;
   let_go(node);
   if (finishing_worker_of == this) {
@@ -234,12 +241,14 @@ void Lanes::begin_stop() {
   in_flight_ = in_hand_;
   parked_ = 0;
   for (auto node = lanes_.begin(); node != lanes_.end();) {
-    node->second.waiting.clear();
-    node->second.parked = {};
-    if (node->second.state == Lane::State::in_hand) {
+    Lane& lane = node->second;
+    lane.share->records -= lane.waiting.size() + lane.parked.size();
+    lane.waiting.clear();
+    lane.parked = {};
+    if (lane.state == Lane::State::in_hand) {
       ++node;
     } else {
-      shares_.leave(*node->second.share);
+      shares_.leave(*lane.share);
       node = lanes_.erase(node);
     }
   }
@@ -423,7 +432,7 @@ void Lanes::put_off(LaneNode& node, std::span<const Position> run) {
     const bool is_leaving = std::ranges::find(leaving_, run[at].partition) != leaving_.end();
     if (!stopping_ && !is_leaving && is_tracked(lane.in_hand[at])) parked.push_back(run[at]);
   }
-  in_flight_ -= run.size() - parked.size() - lane.given_up;
+  drop(lane, run.size() - parked.size() - lane.given_up);
   // Records that came meanwhile stay behind them.
   for (const auto& record : lane.waiting) parked.push_back(record.position);
   lane.waiting.clear();

@@ -118,10 +118,10 @@ struct LanesSettings {
 // - Parked records are read into memory no faster than runs are finished, so a stalled store does
 //   not bring the backlog into memory.
 //   Kept by: ParkedRecords.ComeIntoMemoryNoFasterThanRunsAreFinished.
-class Lanes {
+class Lanes final : public Backlog {
  public:
   Lanes(LanesSettings settings, Handler handler);  // starts the workers
-  ~Lanes();
+  ~Lanes() override;
   Lanes(const Lanes&) = delete;
   Lanes& operator=(const Lanes&) = delete;
 
@@ -136,7 +136,8 @@ class Lanes {
   // The number of records that `offer` may take in now.
   [[nodiscard]] std::size_t room() const;
   // The number of records taken in and not finished, parked ones included.
-  [[nodiscard]] std::size_t in_flight() const;
+  [[nodiscard]] std::size_t in_flight() const override;
+  [[nodiscard]] std::size_t in_flight_of_share(const std::string& key) const override;
 
   // Whether the key's lane is ready, but its share has as many workers as it may have.
   [[nodiscard]] bool waits_for_share(const std::string& key) const;
@@ -200,6 +201,11 @@ class Lanes {
   [[nodiscard]] std::optional<Taken::One> next_run(LaneNode& node);
   void take_in_hand(Lane& lane, const Position& position);
   void give_up_in_hand(std::span<const std::int32_t> partitions);
+  // Counts records of the lane that are in flight no more.
+  void drop(Lane& lane, std::size_t records) {
+    in_flight_ -= records;
+    lane.share->records -= records;
+  }
   // The lane's run is no longer in hand.
   void let_go(LaneNode& node);
   void erase(const LaneNode& node);

@@ -108,6 +108,16 @@ template <typename T>
   return outcome.get();
 }
 
+// The records that a consumer has handed out and that are not finished. Thread-safe. The functions
+// do not block, and do not call the log.
+class Backlog {
+ public:
+  virtual ~Backlog() = default;
+  [[nodiscard]] virtual std::size_t in_flight() const = 0;
+  // Of the share that has the key: one organisation's records do not slow down another's.
+  [[nodiscard]] virtual std::size_t in_flight_of_share(const std::string& key) const = 0;
+};
+
 // Reads the log: at least once, each partition in order. One thread at a time, except for `wake`,
 // which is thread-safe. Its destruction leaves the log at the last committed positions. It must be
 // destroyed before its Log.
@@ -143,6 +153,10 @@ class Consumer {
   [[nodiscard]] virtual Result<void> set_aside(std::span<const std::int32_t> /*partitions*/) {
     return model::fail(Errc::not_supported, "this log's partitions are all read by one daemon");
   }
+
+  // Lets the log slow down appends while many records are not finished. Only a log whose appends
+  // and records are of one daemon does so. `backlog` must outlive the consumer.
+  virtual void slow_down_for(const Backlog& /*backlog*/) {}
 
   // Makes the waiting `poll`, or else the next one, return at once.
   virtual void wake() = 0;

@@ -20,6 +20,7 @@ Result<std::unique_ptr<Pump>> Pump::start(PumpSettings settings, Log& log, Lanes
   auto consumer = log.subscribe(*pump);
   if (!consumer) return model::fail(consumer.error());
   pump->consumer_ = std::move(*consumer);
+  pump->consumer_->slow_down_for(lanes);
   pump->thread_ = std::jthread([raw = pump.get()] { raw->run(); });
   return pump;
 }

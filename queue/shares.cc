@@ -27,6 +27,11 @@ void Shares::leave(Share& share) {
   --share.lanes;
 }
 
+std::size_t Shares::records_of(std::string_view name) const {
+  const auto share = shares_.find(name);
+  return share == shares_.end() ? 0 : share->second.records;
+}
+
 void Shares::forget_idle() {
   std::erase_if(shares_, [this](const Named::value_type& named) {
     const Share& share = named.second;

@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -48,6 +49,7 @@ using LaneNode = std::pair<const std::string, Lane>;  // in the map; its address
 struct Share {
   std::deque<LaneNode*> ready;  // oldest first
   std::size_t lanes = 0;        // ready and others
+  std::size_t records = 0;      // taken in and not finished
   std::size_t workers = 0;      // that run its lanes
   std::chrono::steady_clock::time_point slow_until{};
 };
@@ -81,6 +83,9 @@ class Shares {
   // The share of a new lane, valid until `leave`.
   Share& join(const std::string& name);
   void leave(Share& share);
+
+  // The records of the share with this name.
+  [[nodiscard]] std::size_t records_of(std::string_view name) const;
 
   void push(LaneNode& lane);
   void clear();

@@ -66,7 +66,13 @@ std::uint64_t random_number() {
 class FileLog::FileConsumer final : public Consumer {
  public:
   FileConsumer(Listener& listener, FileLog& log) : listener_(listener), log_(log) {}
-  ~FileConsumer() override { log_.state_.detach(); }
+  ~FileConsumer() override {
+    {
+      const std::lock_guard lock(log_.mutex_);
+      log_.backlog_ = nullptr;
+    }
+    log_.state_.detach();
+  }
   FileConsumer(const FileConsumer&) = delete;
   FileConsumer& operator=(const FileConsumer&) = delete;
 
@@ -98,9 +104,18 @@ class FileLog::FileConsumer final : public Consumer {
       }
       return {};
     });
+    {
+      const std::lock_guard lock(log_.mutex_);
+      log_.finished_at_ = SteadyClock::now();
+    }
     auto committed = wait_for(std::move(done), listener_);
     model::fault_point("log.after_position_commit");
     return committed;
+  }
+
+  void slow_down_for(const Backlog& backlog) override {
+    const std::lock_guard lock(log_.mutex_);
+    log_.backlog_ = &backlog;
   }
 
   void wake() override { log_.state_.wake(); }
@@ -174,6 +189,7 @@ void FileLog::enqueue(Waiting waiting) {
   const std::size_t record_bytes = waiting.record.bytes();
   waiting.bytes += record_bytes + frame_overhead + sizeof(Waiting) + sizeof(LogRecord);
   std::optional<Error> refusal;
+  bool wakes = true;
   if (record_bytes > settings_.max_record_bytes) {
     refusal = Error{Errc::too_large, "The record is above the log's limit of " +
                                          std::to_string(settings_.max_record_bytes) + " bytes."};
@@ -188,10 +204,15 @@ void FileLog::enqueue(Waiting waiting) {
       ++waiting_records_;
       waiting_bytes_ += waiting.bytes;
       appends_.push_back(std::move(waiting));
+      if (pauses_until_) {
+        const auto until = written_at_ + pause_of(appends_.back());
+        wakes = until < *pauses_until_ || appends_.size() == settings_.max_batch_records;
+        if (wakes) pauses_until_ = std::min(*pauses_until_, until);
+      }
     }
   }
   if (refusal) return call_back(waiting, refusal);
-  changed_.notify_one();
+  if (wakes) changed_.notify_one();
 }
 
 void FileLog::call_back(Waiting& waiting, const std::optional<Error>& error) {
@@ -394,7 +415,7 @@ void FileLog::run() {
       housekeeping();
       continue;
     }
-    if (!pause_) pause_ = idle_after;
+    if (!until_housekeeping_) until_housekeeping_ = idle_after;
     for (auto& task : gathered.tasks) task.done.set_value(task.run());
     commit_all(gathered);
   }
@@ -405,20 +426,40 @@ bool FileLog::gather(Gathered& gathered) {
   gathered.changes.clear();
   gathered.tasks.clear();
   std::unique_lock lock(mutex_);
-  const auto ready = [this] {
-    return !appends_.empty() || !changes_.empty() || !tasks_.empty() || stopping_;
-  };
-  if (pause_) {
-    changed_.wait_for(lock, *pause_, ready);
+  const auto ready = [this] { return !appends_.empty() || is_urgent(); };
+  if (until_housekeeping_) {
+    changed_.wait_for(lock, *until_housekeeping_, ready);
   } else {
     changed_.wait(lock, ready);
   }
   if (!ready()) return false;
+  pause(lock);
   gathered.appends.swap(appends_);
   gathered.changes.swap(changes_);
   gathered.tasks.swap(tasks_);
   gathered.stopping = stopping_;
   return true;
+}
+
+void FileLog::pause(std::unique_lock<std::mutex>& lock) {
+  const bool finishes = finished_at_ + settings_.finished_lately > SteadyClock::now();
+  if (backlog_ == nullptr || !finishes || backlog_->in_flight() < settings_.records_a_pause) return;
+  pauses_until_ = written_at_ + settings_.max_pause;
+  for (const auto& waiting : appends_) {
+    pauses_until_ = std::min(*pauses_until_, written_at_ + pause_of(waiting));
+  }
+  for (bool time_up = false;
+       !time_up && !is_urgent() && appends_.size() < settings_.max_batch_records;) {
+    const auto until = *pauses_until_;
+    time_up = changed_.wait_until(lock, until) == std::cv_status::timeout;
+  }
+  pauses_until_.reset();
+}
+
+std::chrono::microseconds FileLog::pause_of(const Waiting& waiting) const {
+  const auto records = backlog_ == nullptr ? 0 : backlog_->in_flight_of_share(waiting.record.key);
+  const std::chrono::microseconds pause(1'000 * records / settings_.records_a_pause);
+  return pause < 1ms ? 0us : std::min<std::chrono::microseconds>(pause, settings_.max_pause);
 }
 
 void FileLog::commit_all(Gathered& gathered) {
@@ -437,6 +478,7 @@ void FileLog::commit_all(Gathered& gathered) {
     changes = {};
     begin = end;
   }
+  written_at_ = SteadyClock::now();
 }
 
 std::size_t FileLog::batch_end(const std::vector<Waiting>& appends, std::size_t begin) const {
@@ -450,7 +492,7 @@ std::size_t FileLog::batch_end(const std::vector<Waiting>& appends, std::size_t 
 }
 
 void FileLog::commit_batch(std::span<Waiting> appends, std::span<Task> changes) {
-  pause_ = idle_after;
+  until_housekeeping_ = idle_after;
   std::vector<Result<void>> changed;
   for (auto& change : changes) changed.push_back(change.run());
   advance_head();
@@ -459,7 +501,7 @@ void FileLog::commit_batch(std::span<Waiting> appends, std::span<Task> changes) 
     publish(appends);
   } else {
     marks_ = durable_;
-    pause_ = probe_interval;
+    until_housekeeping_ = probe_interval;
   }
   const std::optional<Error> error = done ? std::nullopt : std::optional(done.error());
   std::size_t bytes = 0;
@@ -610,7 +652,7 @@ void FileLog::housekeeping() {
   advance_head();
   if (marks_.head != durable_.head) return commit_batch({}, {});
   keys_->hand_over();
-  pause_ = keys_->size() > 0 ? std::optional(retry_interval) : std::nullopt;
+  until_housekeeping_ = keys_->size() > 0 ? std::optional(retry_interval) : std::nullopt;
 }
 
 }  // namespace conversed::queue

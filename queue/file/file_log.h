@@ -39,9 +39,16 @@ struct FileLogSettings {
   std::size_t max_waiting_bytes = std::size_t{64} << 20;
   std::size_t max_record_bytes = std::size_t{16} << 20;
 
-  // Bounds on one batch. No append waits for a batch to fill.
+  // Bounds on one batch.
   std::size_t max_batch_records = 1'024;
   std::size_t max_batch_bytes = std::size_t{4} << 20;
+
+  // The pause between two batches of appends, while the consumer finishes records: a millisecond
+  // for each `records_a_pause` unfinished records of the append's share, up to `max_pause`. The
+  // consumer commits positions every 100 ms (PumpSettings).
+  std::size_t records_a_pause = 2'048;
+  std::chrono::milliseconds max_pause{10};
+  std::chrono::milliseconds finished_lately{500};
 
   // Bounds on durable records in memory for the consumer, which reads further ones from the files.
   std::size_t max_tail_records = 32'768;
@@ -58,6 +65,12 @@ struct FileLogSettings {
 // their keys to the store, and calls back in the order of the appends. It erases between batches.
 // There is one consumer at a time. It reads from the files the records that are no longer in
 // memory.
+//
+// No append waits for a batch to fill. But appends that are faster than the consumer are slowed
+// down to its speed, as far as `max_pause` allows, so that the events of a few fast clients do not
+// wait behind ever more others. Appends of other shares are written meanwhile. While the consumer
+// finishes nothing, nobody waits for it.
+// Kept by: FileLogPauses.
 //
 // If the disk has no room for the next segment, appends get `unavailable`. If a write or sync
 // fails, they get `timed_out`, and the log goes on in another segment. Each further append tries
@@ -106,6 +119,7 @@ class FileLog final : public Log, public KeyedAppend {
 
  private:
   class FileConsumer;
+  using SteadyClock = std::chrono::steady_clock;
   using Name = std::pair<std::string, std::string>;  // of a key: its scope and itself
   struct Keyed {
     AppendKey key;
@@ -155,6 +169,10 @@ class FileLog final : public Log, public KeyedAppend {
   void run();
   // Waits for work or the stop; false when the time for housekeeping has come.
   [[nodiscard]] bool gather(Gathered& gathered);
+  [[nodiscard]] bool is_urgent() const { return !changes_.empty() || !tasks_.empty() || stopping_; }
+  // Waits while the appends have to pause. Unlocks meanwhile.
+  void pause(std::unique_lock<std::mutex>& lock);
+  [[nodiscard]] std::chrono::microseconds pause_of(const Waiting& waiting) const;
   [[nodiscard]] bool is_held() const;
   void commit_all(Gathered& gathered);
   [[nodiscard]] std::size_t batch_end(const std::vector<Waiting>& appends, std::size_t begin) const;
@@ -184,8 +202,9 @@ class FileLog final : public Log, public KeyedAppend {
   LogMarks durable_;  // as of the last batch
   LogMarks marks_;    // with the changes of the next one
   bool failing_ = false;
+  SteadyClock::time_point written_at_{};  // when the last batch ended
   // Until housekeeping; without a value the thread waits for work only.
-  std::optional<std::chrono::milliseconds> pause_{0};
+  std::optional<std::chrono::milliseconds> until_housekeeping_{0};
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
@@ -194,6 +213,10 @@ class FileLog final : public Log, public KeyedAppend {
   std::vector<Task> tasks_;
   std::size_t waiting_records_ = 0;  // with the records of the batch in hand
   std::size_t waiting_bytes_ = 0;
+  const Backlog* backlog_ = nullptr;  // of the consumer
+  SteadyClock::time_point finished_at_ = SteadyClock::time_point::min();
+  // While the thread pauses, appends do not wake it, unless their own pause ends earlier.
+  std::optional<SteadyClock::time_point> pauses_until_;
   bool stopping_ = false;
   bool pruning_held_ = false;
   std::optional<Error> trouble_;

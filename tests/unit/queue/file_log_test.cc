@@ -68,6 +68,85 @@ TEST_F(FileLogTest, AFullBufferRefusesAtOnceAndTakesMoreLater) {
   EXPECT_TRUE(append("6").has_value());
 }
 
+// All records are of one share, except those of the key `other`.
+class OneShare final : public Backlog {
+ public:
+  [[nodiscard]] std::size_t in_flight() const override { return records; }
+  [[nodiscard]] std::size_t in_flight_of_share(const std::string& key) const override {
+    return key == "other" ? 0 : records.load();
+  }
+  std::atomic<std::size_t> records{0};
+};
+
+// A log whose appends pause for a day.
+class FileLogPauses : public FileLogTest {
+ protected:
+  void SetUp() override {
+    settings_.max_batch_records = 3;
+    settings_.records_a_pause = 1;
+    settings_.max_pause = 24h;
+    settings_.finished_lately = 1h;
+    open();
+    for (const char* id : {"0", "1", "2"}) ASSERT_TRUE(append(id));
+    consumer_ = *log_->subscribe(listener_);
+    consumer_->slow_down_for(backlog_);
+    records_ = *consumer_->poll(3, 0ms);
+    ASSERT_EQ(records_.size(), 3U);
+    backlog_.records = 100'000'000;
+  }
+  void finish(std::size_t n) {
+    const std::vector<Position> last{records_.at(n).position};
+    ASSERT_TRUE(consumer_->commit(last));
+  }
+  std::future<void> begin_append(std::string key = "key") {
+    auto done = std::make_shared<std::promise<void>>();
+    log_->append(Record{std::move(key), "paused", "inject", "", "v"},
+                 [done](const Result<Appended>& outcome) {
+                   EXPECT_TRUE(outcome);
+                   done->set_value();
+                 });
+    return done->get_future();
+  }
+
+  OneShare backlog_;
+  std::unique_ptr<Consumer> consumer_;
+  std::vector<LogRecord> records_;
+};
+
+TEST_F(FileLogPauses, WhileTheConsumerWorksOffMany) {
+  finish(0);
+  auto first = begin_append();
+  EXPECT_EQ(first.wait_for(20ms), std::future_status::timeout);
+  auto second = begin_append();
+  auto third = begin_append();
+  for (auto* each : {&first, &second, &third}) each->get();  // a full batch
+  backlog_.records = 0;
+  EXPECT_TRUE(append("3")) << "the consumer has caught up";
+}
+
+TEST_F(FileLogPauses, NotWhileTheConsumerFinishesNothing) {
+  EXPECT_TRUE(append("3"));
+}
+
+TEST_F(FileLogPauses, NotForTheRecordsOfAnotherShare) {
+  finish(0);
+  auto paused = begin_append();
+  EXPECT_EQ(paused.wait_for(20ms), std::future_status::timeout);
+  begin_append("other").get();
+  paused.get();  // it is in the same batch
+}
+
+TEST_F(FileLogPauses, EndWithAPositionAndWithTheStop) {
+  finish(0);
+  auto paused = begin_append();
+  finish(1);
+  paused.get();
+  paused = begin_append();
+  log_->stop();
+  paused.get();
+  consumer_.reset();
+}
+
 TEST_F(FileLogTest, ARecordAboveTheLimitIsRefused) {
   settings_.max_record_bytes = 1'000;
   open();

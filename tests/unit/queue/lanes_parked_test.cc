@@ -175,6 +175,7 @@ TEST_F(ParkedRecords, OfARevokedPartitionAreDropped) {
   const std::vector<std::int32_t> lost{0};
   EXPECT_FALSE(lanes.revoke(lost, 0ms).complete);
   EXPECT_EQ(lanes.in_flight(), 0U) << "the run in hand takes no room any more";
+  EXPECT_EQ(lanes.in_flight_of_share("any"), 0U);
   EXPECT_EQ(lanes.room(), 10U);
   finish_first(Next::idle);
   EXPECT_TRUE(lanes.stop(1min));
@@ -222,6 +223,7 @@ TEST_F(ParkedRecords, ThatCanNotBeReadDoNotKeepAStopWaiting) {
   log_.let_go_on();
   EXPECT_TRUE(lanes.stop(1min));
   EXPECT_EQ(lanes.in_flight(), 0U);
+  EXPECT_EQ(lanes.in_flight_of_share("any"), 0U);
   EXPECT_EQ(lanes.finished().front().offset, 1);
 }
 

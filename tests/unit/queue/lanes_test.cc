@@ -141,6 +141,36 @@ TEST(Lanes, RoomIsTheRestOfTheLimit) {
   runs.next().second(Next::idle);
 }
 
+TEST(Lanes, CountTheRecordsOfEachShare) {
+  HeldRuns runs;
+  LanesSettings settings;
+  settings.workers = 2;
+  settings.in_flight_limit = 3;
+  settings.parked_limit = 10;
+  settings.read = [](std::span<const Position> at) { return records_at(at); };
+  settings.share_of = [](const std::string& key) { return key.substr(0, 1); };
+  Lanes lanes(std::move(settings), runs.handler());
+  lanes.assign(from_zero(2));
+  lanes.offer(
+      {record(0, "a1"), record(1, "a2"), record(2, "b1"), record(3, "a1"), record(4, "a3")});
+  lanes.offer({record(0, "b2", 1)});
+  EXPECT_EQ(lanes.in_flight_of_share("a1"), 4U);
+  EXPECT_EQ(lanes.in_flight_of_share("a-new-lane"), 4U);
+  EXPECT_EQ(lanes.in_flight_of_share("b1"), 2U);
+  EXPECT_EQ(lanes.in_flight_of_share("c1"), 0U);
+  std::size_t left_of_a = 4;
+  std::size_t left_of_b = 2;
+  while (left_of_a + left_of_b > 2) {
+    const auto run = runs.next_finished();
+    (run.key.starts_with('a') ? left_of_a : left_of_b) -= run.records.size();
+    EXPECT_EQ(lanes.in_flight_of_share("a1"), left_of_a);
+    EXPECT_EQ(lanes.in_flight_of_share("b1"), left_of_b);
+  }
+  static_cast<void>(lanes.stop(0ms));
+  while (lanes.in_flight() > 0) runs.next_finished();
+  EXPECT_EQ(lanes.in_flight_of_share("a1") + lanes.in_flight_of_share("b1"), 0U);
+}
+
 TEST(Lanes, InterruptEndsTheWaitForRoom) {
   HeldRuns runs;
   LanesSettings settings;
@@ -179,6 +209,7 @@ TEST(Lanes, ARevokedPartitionLosesWaitingRecordsAndKeepsFinishedOnes) {
   for (int n = 0; n < 2; ++n) runs.next().second(Next::idle);
   EXPECT_EQ(lanes.finished().size(), 2U);
   EXPECT_EQ(lanes.in_flight(), 0U);
+  EXPECT_EQ(lanes.in_flight_of_share("any"), 0U);
 }
 
 TEST(Lanes, StopWaitsForRunsInHandAndDropsWaitingOnes) {
@@ -195,6 +226,7 @@ TEST(Lanes, StopWaitsForRunsInHandAndDropsWaitingOnes) {
   EXPECT_EQ(runs.seen(), 1U);
   EXPECT_EQ(lanes.finished().front().offset, 0);
   EXPECT_EQ(lanes.in_flight(), 0U);
+  EXPECT_EQ(lanes.in_flight_of_share("any"), 0U);
 }
 
 TEST(LanesDeathTest, AFinishThatIsLostAborts) {
@@ -309,6 +341,7 @@ void run_randomly(std::uint32_t seed, const std::function<void(LanesSettings&)>&
     }
   }
   while (lanes->in_flight() > 0) std::this_thread::yield();
+  EXPECT_EQ(lanes->in_flight_of_share("any"), 0U);
   EXPECT_TRUE(lanes->stop(1min));
   const auto finished = lanes->finished();
   if (!finished.empty()) {
