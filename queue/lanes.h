@@ -96,7 +96,8 @@ struct LanesSettings {
   // Gets a heartbeat for each worker; must outlive the lanes. Null: none.
   model::Heartbeats* heartbeats = nullptr;
   // Names the share of a key, such as its organisation. Shares divide the workers fairly
-  // (shares.h). Called under the lock when a lane begins: it must not block, nor call the lanes.
+  // (shares.h). Called under the lock, also by threads that append, which hold the log's lock: it
+  // must not block, nor call the lanes or the log.
   // Null: one share has all workers.
   std::function<std::string(const std::string& key)> share_of{};
   // The clock of runs; for tests.

@@ -3,10 +3,8 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
-#include <functional>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "daemon/cluster/ownership.h"
@@ -22,7 +20,6 @@
 #include "daemon/timers/timer_clock.h"
 #include "store/commit/committer.h"
 #include "store/model/clock.h"
-#include "store/model/effects.h"
 #include "store/model/event.h"
 #include "store/store.h"
 
@@ -76,7 +73,7 @@ class Deliverer final : public Service {
   Deliverer(DelivererSettings settings, store::Assets& assets, store::Shard& shard,
             HttpClient& http, const model::Clock& clock, TimerClock& timer_clock, Metrics& metrics,
             const Ownership& ownership);
-  ~Deliverer() override { thread_.stop(); }
+  ~Deliverer() override { thread_.stop(); }  // before its members end
 
   [[nodiscard]] model::Result<void> start() override {
     return thread_.start("deliverer", settings_.heartbeats, [this] { run(); });
@@ -166,7 +163,6 @@ class Deliverer final : public Service {
     return ownership_.owns(key) && !queue_.find(key);
   }
 
-  // After another failure of the Endpoint: gives up its waiting outputs that are too old.
   void give_up_aged(Lane& lane, const std::string& reason);
 
   const DelivererSettings settings_;

@@ -101,7 +101,7 @@ model::Result<void> Scheduler::start() {
   if (settings_.mine) {
     heard_ = shard_.notifications().subscribe(
         std::string(store::timers_topic), [this](std::string_view payload) {
-          std::int64_t due = 0;  // without a payload, notifications may have been lost
+          std::int64_t due = 0;  // without a payload any timer may be due
           std::from_chars(payload.data(), payload.data() + payload.size(), due);
           offer(model::from_unix_ms(due));
         });

@@ -17,6 +17,7 @@ using namespace std::chrono_literals;
 constexpr auto probe_interval = 500ms;  // while nothing can be written
 constexpr auto idle_after = 1'000ms;    // without appends
 constexpr auto retry_interval = 1'000ms;
+constexpr auto almost_over = 1ms;
 constexpr std::uint64_t reserved_bytes = 16'384;  // of a segment, for positions on a full disk
 // An upper bound of the bytes that a frame takes beside its texts.
 constexpr std::size_t frame_overhead = 128;
@@ -104,11 +105,11 @@ class FileLog::FileConsumer final : public Consumer {
       }
       return {};
     });
-    {
+    auto committed = wait_for(std::move(done), listener_);
+    if (committed) {
       const std::lock_guard lock(log_.mutex_);
       log_.finished_at_ = SteadyClock::now();
     }
-    auto committed = wait_for(std::move(done), listener_);
     model::fault_point("log.after_position_commit");
     return committed;
   }
@@ -203,16 +204,33 @@ void FileLog::enqueue(Waiting waiting) {
     } else {
       ++waiting_records_;
       waiting_bytes_ += waiting.bytes;
-      appends_.push_back(std::move(waiting));
-      if (pauses_until_) {
-        const auto until = written_at_ + pause_of(appends_.back());
-        wakes = until < *pauses_until_ || appends_.size() == settings_.max_batch_records;
-        if (wakes) pauses_until_ = std::min(*pauses_until_, until);
-      }
+      wakes = add(std::move(waiting));
     }
   }
   if (refusal) return call_back(waiting, refusal);
   if (wakes) changed_.notify_one();
+}
+
+bool FileLog::add(Waiting waiting) {
+  const auto& key = waiting.record.key;
+  const auto pause = pause_of(key);
+  if (pause == 0us && !paused_keys_.contains(key)) {
+    appends_.push_back(std::move(waiting));
+    return true;
+  }
+  waiting.due = SteadyClock::now() + pause;
+  if (!paused_.empty()) waiting.due = std::max(waiting.due, paused_.back().due);
+  ++paused_keys_[key];
+  paused_.push_back(std::move(waiting));
+  return paused_.size() == 1;
+}
+
+std::chrono::microseconds FileLog::pause_of(const std::string& key) const {
+  if (!is_behind_ || backlog_ == nullptr) return 0us;
+  if (finished_at_ + settings_.finished_lately <= SteadyClock::now()) return 0us;
+  const auto records = backlog_->in_flight_of_share(key);
+  const std::chrono::microseconds pause(1'000 * records / settings_.records_a_pause);
+  return pause < 1ms ? 0us : std::min<std::chrono::microseconds>(pause, settings_.max_pause);
 }
 
 void FileLog::call_back(Waiting& waiting, const std::optional<Error>& error) {
@@ -426,14 +444,19 @@ bool FileLog::gather(Gathered& gathered) {
   gathered.changes.clear();
   gathered.tasks.clear();
   std::unique_lock lock(mutex_);
-  const auto ready = [this] { return !appends_.empty() || is_urgent(); };
-  if (until_housekeeping_) {
-    changed_.wait_for(lock, *until_housekeeping_, ready);
-  } else {
-    changed_.wait(lock, ready);
+  auto end = SteadyClock::time_point::max();
+  if (until_housekeeping_) end = SteadyClock::now() + *until_housekeeping_;
+  while (!has_work() && SteadyClock::now() < end) {
+    const auto until = paused_.empty() ? end : std::min(end, paused_.front().due);
+    if (until == SteadyClock::time_point::max()) {
+      changed_.wait(lock);
+    } else {
+      changed_.wait_until(lock, until);
+    }
   }
-  if (!ready()) return false;
-  pause(lock);
+  if (!has_work()) return false;
+  end_pauses();
+  is_behind_ = backlog_ != nullptr && backlog_->in_flight() >= settings_.records_a_pause;
   gathered.appends.swap(appends_);
   gathered.changes.swap(changes_);
   gathered.tasks.swap(tasks_);
@@ -441,25 +464,20 @@ bool FileLog::gather(Gathered& gathered) {
   return true;
 }
 
-void FileLog::pause(std::unique_lock<std::mutex>& lock) {
-  const bool finishes = finished_at_ + settings_.finished_lately > SteadyClock::now();
-  if (backlog_ == nullptr || !finishes || backlog_->in_flight() < settings_.records_a_pause) return;
-  pauses_until_ = written_at_ + settings_.max_pause;
-  for (const auto& waiting : appends_) {
-    pauses_until_ = std::min(*pauses_until_, written_at_ + pause_of(waiting));
-  }
-  for (bool time_up = false;
-       !time_up && !is_urgent() && appends_.size() < settings_.max_batch_records;) {
-    const auto until = *pauses_until_;
-    time_up = changed_.wait_until(lock, until) == std::cv_status::timeout;
-  }
-  pauses_until_.reset();
+bool FileLog::has_work() const {
+  return !appends_.empty() || !changes_.empty() || !tasks_.empty() || stopping_ ||
+         (!paused_.empty() && paused_.front().due <= SteadyClock::now());
 }
 
-std::chrono::microseconds FileLog::pause_of(const Waiting& waiting) const {
-  const auto records = backlog_ == nullptr ? 0 : backlog_->in_flight_of_share(waiting.record.key);
-  const std::chrono::microseconds pause(1'000 * records / settings_.records_a_pause);
-  return pause < 1ms ? 0us : std::min<std::chrono::microseconds>(pause, settings_.max_pause);
+// A pause that is almost over ends, too, so that batches become larger.
+void FileLog::end_pauses() {
+  const auto until = SteadyClock::now() + almost_over;
+  while (!paused_.empty() && (stopping_ || paused_.front().due <= until)) {
+    const auto of_key = paused_keys_.find(paused_.front().record.key);
+    if (--of_key->second == 0) paused_keys_.erase(of_key);
+    appends_.push_back(std::move(paused_.front()));
+    paused_.pop_front();
+  }
 }
 
 void FileLog::commit_all(Gathered& gathered) {
@@ -478,7 +496,6 @@ void FileLog::commit_all(Gathered& gathered) {
     changes = {};
     begin = end;
   }
-  written_at_ = SteadyClock::now();
 }
 
 std::size_t FileLog::batch_end(const std::vector<Waiting>& appends, std::size_t begin) const {

@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <functional>
 #include <future>
@@ -14,6 +15,7 @@
 #include <span>
 #include <string>
 #include <thread>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -43,9 +45,9 @@ struct FileLogSettings {
   std::size_t max_batch_records = 1'024;
   std::size_t max_batch_bytes = std::size_t{4} << 20;
 
-  // The pause between two batches of appends, while the consumer finishes records: a millisecond
-  // for each `records_a_pause` unfinished records of the append's share, up to `max_pause`. The
-  // consumer commits positions every 100 ms (PumpSettings).
+  // How long an append waits while committed positions move: a millisecond for each
+  // `records_a_pause` unfinished records of its share, up to `max_pause`. The consumer commits
+  // positions every 100 ms (PumpSettings).
   std::size_t records_a_pause = 2'048;
   std::chrono::milliseconds max_pause{10};
   std::chrono::milliseconds finished_lately{500};
@@ -66,11 +68,10 @@ struct FileLogSettings {
 // There is one consumer at a time. It reads from the files the records that are no longer in
 // memory.
 //
-// No append waits for a batch to fill. But appends that are faster than the consumer are slowed
-// down to its speed, as far as `max_pause` allows, so that the events of a few fast clients do not
-// wait behind ever more others. Appends of other shares are written meanwhile. While the consumer
-// finishes nothing, nobody waits for it.
-// Kept by: FileLogPauses.
+// No append waits for a batch to fill. But an append waits for some milliseconds if its share has
+// many unfinished records. So a share's few fast clients are slowed down to the speed at which its
+// records are finished, and their events do not wait longer and longer. While the consumer finishes
+// nothing, no append waits for it. Kept by: FileLogPauses.
 //
 // If the disk has no room for the next segment, appends get `unavailable`. If a write or sync
 // fails, they get `timed_out`, and the log goes on in another segment. Each further append tries
@@ -136,6 +137,7 @@ class FileLog final : public Log, public KeyedAppend {
     Position position;
     Place place;
     bool appended = false;
+    SteadyClock::time_point due{};  // of a paused one: when it is written
   };
   // Other work of the thread.
   struct Task {
@@ -165,14 +167,16 @@ class FileLog final : public Log, public KeyedAppend {
   [[nodiscard]] Result<void> in_steps(const std::function<Result<bool>()>& step);
   [[nodiscard]] bool is_stopped() const;
 
+  // Need the lock. `add` returns whether the thread has to wake up.
+  [[nodiscard]] bool add(Waiting waiting);
+  [[nodiscard]] std::chrono::microseconds pause_of(const std::string& key) const;
+  [[nodiscard]] bool has_work() const;
+  void end_pauses();
+
   // The rest is the thread's own.
   void run();
   // Waits for work or the stop; false when the time for housekeeping has come.
   [[nodiscard]] bool gather(Gathered& gathered);
-  [[nodiscard]] bool is_urgent() const { return !changes_.empty() || !tasks_.empty() || stopping_; }
-  // Waits while the appends have to pause. Unlocks meanwhile.
-  void pause(std::unique_lock<std::mutex>& lock);
-  [[nodiscard]] std::chrono::microseconds pause_of(const Waiting& waiting) const;
   [[nodiscard]] bool is_held() const;
   void commit_all(Gathered& gathered);
   [[nodiscard]] std::size_t batch_end(const std::vector<Waiting>& appends, std::size_t begin) const;
@@ -202,7 +206,6 @@ class FileLog final : public Log, public KeyedAppend {
   LogMarks durable_;  // as of the last batch
   LogMarks marks_;    // with the changes of the next one
   bool failing_ = false;
-  SteadyClock::time_point written_at_{};  // when the last batch ended
   // Until housekeeping; without a value the thread waits for work only.
   std::optional<std::chrono::milliseconds> until_housekeeping_{0};
 
@@ -213,10 +216,12 @@ class FileLog final : public Log, public KeyedAppend {
   std::vector<Task> tasks_;
   std::size_t waiting_records_ = 0;  // with the records of the batch in hand
   std::size_t waiting_bytes_ = 0;
-  const Backlog* backlog_ = nullptr;  // of the consumer
+  // Appends that wait for their share, in their order, and the number of them by key.
+  std::deque<Waiting> paused_;
+  std::unordered_map<std::string, std::size_t> paused_keys_;
+  const Backlog* backlog_ = nullptr;  // of the consumer; its locks are taken after this one
+  bool is_behind_ = false;            // whether the backlog was long when the last batch began
   SteadyClock::time_point finished_at_ = SteadyClock::time_point::min();
-  // While the thread pauses, appends do not wake it, unless their own pause ends earlier.
-  std::optional<SteadyClock::time_point> pauses_until_;
   bool stopping_ = false;
   bool pruning_held_ = false;
   std::optional<Error> trouble_;

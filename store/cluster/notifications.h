@@ -9,7 +9,7 @@ namespace conversed::store {
 
 // Topics. `outputs`: short names of sessions with new outputs. `jobs`: the id of a changed job.
 // `answers`: ids of inputs with news for their waiting clients. `timers`: the due time of the first
-// new or moved timer, in ms of Unix time by the clock of timers.
+// new or moved timer, in ms of Unix time by the clock of timers; none: any timer may be due.
 // `touch`, `deliver` and `retry` name a session by its encoded key: its owner runs its lane once
 // more, looks for its pending outputs, or tries to deliver them now. An erasure of the session
 // sends `deliver`, too. `resume`: the id of an Endpoint whose pause an operator has ended.

@@ -1,5 +1,7 @@
 #include "store/conversation/schedules.h"
 
+#include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "store/commit/row_numbers.h"
@@ -138,12 +140,14 @@ Result<std::vector<Schedules::Row>> Schedules::recurring(std::int64_t after,
 
 Result<void> Schedules::bring_forward(const std::vector<Sooner>& schedules) {
   return committer_.write_and_wait([&](Writer& writer) -> Result<void> {
+    std::optional<model::Timestamp> first;
     for (const auto& [schedule, due_at] : schedules) {
       writer.connection().run(
           "UPDATE schedules SET due_at = :d WHERE id = :i AND run = :r AND due_at = :o", due_at,
           schedule.id, schedule.run, schedule.due_at);
-      announce_timer(writer.connection(), due_at);
+      first = std::min(first.value_or(due_at), due_at);
     }
+    if (first) announce_timer(writer.connection(), *first);
     return {};
   });
 }

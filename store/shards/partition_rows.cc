@@ -54,7 +54,7 @@ constexpr std::string_view or_nothing = " ON CONFLICT DO NOTHING";
 constexpr std::size_t rows_at_once = 500;
 constexpr std::int64_t bytes_at_once = 1 << 20;
 constexpr std::int64_t pages_at_once = 512;        // of the database, 4 MB
-constexpr std::int64_t last_page = 4'294'967'294;  // the highest of any table
+constexpr std::int64_t last_page = 4'294'967'294;  // of any table, which is never reached
 constexpr std::int64_t blocks_at_once = 64;        // of receipts
 
 std::string sql_of(std::string_view before, std::string_view table, std::string_view behind) {

@@ -55,7 +55,7 @@ std::vector<std::string> statements_of(std::string_view script) {
     const auto line = script.substr(0, script.find('\n'));
     script.remove_prefix(std::min(script.size(), line.size() + 1));
     if (line.starts_with("--")) continue;
-    for (auto at = line.find("$$"); at != line.npos; at = line.find("$$", at + 2)) {
+    for (auto at = line.find("$$"); at != std::string_view::npos; at = line.find("$$", at + 2)) {
       in_body = !in_body;
     }
     statements.back().append(line) += '\n';
@@ -173,7 +173,7 @@ class PostgresStatement final : public Statement {
       : Statement(parameters, columns),
         driver_(driver),
         name_(std::move(name)),
-        sql_(with_select(numbered(sql))) {
+        sql_(numbered(sql)) {
     for (const SqlType type : parameters) {
       types_.push_back(type == SqlType::integer ? int8_oid : text_oid);
     }
@@ -248,8 +248,8 @@ class PostgresStatement final : public Statement {
   }
   void set_prepared(std::uint64_t session) { prepared_in_ = session; }
   [[nodiscard]] bool send_prepare(PGconn* connection) const {
-    return PQsendPrepare(connection, name_.c_str(), sql_.c_str(), static_cast<int>(types_.size()),
-                         types_.data()) != 0;
+    return PQsendPrepare(connection, name_.c_str(), with_select(sql_).c_str(),
+                         static_cast<int>(types_.size()), types_.data()) != 0;
   }
   [[nodiscard]] bool send_execute(PGconn* connection);
 

@@ -9,12 +9,12 @@
 
 namespace conversed::store {
 
-// Listens for changes that other daemons commit; triggers of the schema send them. A cache is stale
-// while a notification travels, well below a second, and while this connection is down. The
-// watch asks the server every 5 s, and within a second once another connection found it silent, and
-// tells the pulse whether it answers. A question to a silent
-// server waits for its answer, so the server is found at once when it answers again.
-// Kept by: PostgresTest.WatchHearsOfChangesAlsoAfterItsSessionBroke.
+// Listens for changes that other daemons commit; commits and triggers of the schema send them. A
+// cache is stale while a notification travels, well below a second, and while this connection is
+// down. The watch asks the server every 5 s, and within a second once another connection found it
+// silent, and tells the pulse whether it answers. A question to a silent server waits for its
+// answer, so the server is found at once when it answers again. Kept by:
+// PostgresTest.WatchHearsOfChangesAlsoAfterItsSessionBroke.
 //
 // One thread of its own. `start` and `stop` belong to one thread; `stop` tolerates double stop and
 // stop without start.

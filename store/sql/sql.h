@@ -416,7 +416,8 @@ class Connection {
   void rows_once(const std::function<void(std::vector<SqlValue>&&)>& each, std::string_view sql,
                  const std::vector<SqlValue>& in, const std::vector<SqlType>& out);
 
-  // Runs statements that are not worth keeping: migrations, pragmas. Separated by ";".
+  // Runs statements that are not worth keeping: migrations, pragmas. The ";" of each statement ends
+  // a line. In PostgreSQL call it in a transaction.
   void script(std::string_view sql) { driver_->script(sql); }
 
   // While it lives, long statements call `go_on`, unless it is empty, many times a second; false

@@ -266,6 +266,7 @@ def measure(options, folder):
         if "end to end" in kinds:
             costs = process_cost.medians([result["cost"] for result in results["end to end"]])
             beside["cost"] = {**costs, **bench.counted_by_perf()}
+            beside["meanwhile"] = statistics.median(result["meanwhile"] for result in results["end to end"])
     finally:
         bench.daemon.kill()
     return results, beside
@@ -302,6 +303,8 @@ def show_rounds(options, summary, beside):
     if {"first page", "last page"} <= summary.keys():
         pages = summary["last page"]["p50_ms"] / summary["first page"]["p50_ms"]
         print(f"p50 of the last page of {CHUNKS:,} chunks: {pages:.2f} times the p50 of the first page")
+    if "meanwhile" in beside:
+        print(f"end to end, while events are accepted: {beside['meanwhile']:.2f} of as many are delivered")
     print(f"CPU of a Turn of eight Nodes: {beside['turn_us']:.1f} us")
     print(f"peak memory of the daemon: {beside['memory_mib']:.0f} MiB")
 

@@ -78,34 +78,38 @@ class OneShare final : public Backlog {
   std::atomic<std::size_t> records{0};
 };
 
-// A log whose appends pause for a day.
+// A log whose appends wait for a day, or for `max_pause`, once the consumer has finished a record.
 class FileLogPauses : public FileLogTest {
  protected:
   void SetUp() override {
-    settings_.max_batch_records = 3;
     settings_.records_a_pause = 1;
     settings_.max_pause = 24h;
     settings_.finished_lately = 1h;
+  }
+  void begin() {
     open();
-    for (const char* id : {"0", "1", "2"}) ASSERT_TRUE(append(id));
+    for (const char* id : {"0", "1"}) ASSERT_TRUE(append(id));
     consumer_ = *log_->subscribe(listener_);
     consumer_->slow_down_for(backlog_);
-    records_ = *consumer_->poll(3, 0ms);
-    ASSERT_EQ(records_.size(), 3U);
+    records_ = *consumer_->poll(2, 0ms);
+    ASSERT_EQ(records_.size(), 2U);
     backlog_.records = 100'000'000;
+    ASSERT_TRUE(append("2")) << "the consumer finishes nothing";
   }
   void finish(std::size_t n) {
     const std::vector<Position> last{records_.at(n).position};
     ASSERT_TRUE(consumer_->commit(last));
   }
-  std::future<void> begin_append(std::string key = "key") {
-    auto done = std::make_shared<std::promise<void>>();
+  std::future<std::int64_t> begin_append(std::string key = "key") {
+    auto done = std::make_shared<std::promise<std::int64_t>>();
     log_->append(Record{std::move(key), "paused", "inject", "", "v"},
                  [done](const Result<Appended>& outcome) {
-                   EXPECT_TRUE(outcome);
-                   done->set_value();
+                   done->set_value(outcome ? outcome->position.offset : -1);
                  });
     return done->get_future();
+  }
+  static bool waits(const std::future<std::int64_t>& append) {
+    return append.wait_for(20ms) == std::future_status::timeout;
   }
 
   OneShare backlog_;
@@ -113,38 +117,41 @@ class FileLogPauses : public FileLogTest {
   std::vector<LogRecord> records_;
 };
 
-TEST_F(FileLogPauses, WhileTheConsumerWorksOffMany) {
+TEST_F(FileLogPauses, WhileTheShareHasABacklogUntilTheStop) {
+  begin();
   finish(0);
   auto first = begin_append();
-  EXPECT_EQ(first.wait_for(20ms), std::future_status::timeout);
-  auto second = begin_append();
-  auto third = begin_append();
-  for (auto* each : {&first, &second, &third}) each->get();  // a full batch
+  EXPECT_TRUE(waits(first));
+  finish(1);
+  EXPECT_TRUE(waits(first)) << "a position does not end the pause";
   backlog_.records = 0;
-  EXPECT_TRUE(append("3")) << "the consumer has caught up";
+  auto second = begin_append();
+  EXPECT_TRUE(waits(second)) << "it follows the first one of its key";
+  EXPECT_EQ(begin_append("next").get(), 3);
+  log_->stop();
+  EXPECT_EQ(first.get(), 4);
+  EXPECT_EQ(second.get(), 5);
 }
 
-TEST_F(FileLogPauses, NotWhileTheConsumerFinishesNothing) {
-  EXPECT_TRUE(append("3"));
+TEST_F(FileLogPauses, EndByThemselvesAndWithoutAConsumer) {
+  settings_.max_pause = 2ms;
+  begin();
+  finish(0);
+  for (std::int64_t n = 3; n < 20; ++n) EXPECT_EQ(begin_append().get(), n);
+  auto paused = begin_append();
+  consumer_.reset();
+  EXPECT_EQ(paused.get(), 20);
 }
 
 TEST_F(FileLogPauses, NotForTheRecordsOfAnotherShare) {
+  begin();
   finish(0);
   auto paused = begin_append();
-  EXPECT_EQ(paused.wait_for(20ms), std::future_status::timeout);
-  begin_append("other").get();
-  paused.get();  // it is in the same batch
-}
-
-TEST_F(FileLogPauses, EndWithAPositionAndWithTheStop) {
-  finish(0);
-  auto paused = begin_append();
-  finish(1);
-  paused.get();
-  paused = begin_append();
+  EXPECT_EQ(begin_append("other").get(), 3);
+  EXPECT_EQ(begin_append("other").get(), 4);
+  EXPECT_TRUE(waits(paused));
   log_->stop();
-  paused.get();
-  consumer_.reset();
+  EXPECT_EQ(paused.get(), 5);
 }
 
 TEST_F(FileLogTest, ARecordAboveTheLimitIsRefused) {

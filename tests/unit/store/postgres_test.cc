@@ -9,6 +9,7 @@
 
 #include "store/conversation/due_sql.h"
 #include "store/sql/migrations.h"
+#include "store/sql/postgres_rows.h"
 #include "store/sql/postgres_watch.h"
 #include "tests/unit/store/fixture.h"
 
@@ -39,6 +40,17 @@ class PostgresTest : public testing::Test {
   ManualClock clock_;
   std::unique_ptr<Connection> outside_;
 };
+
+TEST(PostgresRows, AnInsertOfASubqueryIsAnInsertOfASelect) {
+  EXPECT_EQ(with_select("INSERT INTO t (a, b) VALUES ($1, (SELECT MAX(b) FROM t) + $2) ON CONFLICT "
+                        "DO NOTHING"),
+            "INSERT INTO t (a, b) SELECT $1, (SELECT MAX(b) FROM t) + $2 ON CONFLICT DO NOTHING");
+  for (const std::string unchanged :
+       {"INSERT INTO t (a) VALUES ($1)", "INSERT INTO t (a) SELECT a FROM t",
+        "DELETE FROM t WHERE a = (SELECT $1)"}) {
+    EXPECT_EQ(with_select(unchanged), unchanged);
+  }
+}
 
 TEST_F(PostgresTest, TextsHoldAnyCharacterInTheirOrder) {
   auto store = open(place_.store());
