@@ -247,8 +247,13 @@ TEST(Import, IsRefusedUnreadToAUserWhoMayImportNowhere) {
 
 TEST(Import, OneRunsAtATimeAndAFewWait) {
   World world;
+  std::promise<void> begun;
   std::promise<void> go_on;
-  ASSERT_TRUE(world.imports.post([&] { go_on.get_future().wait(); }));
+  ASSERT_TRUE(world.imports.post([&] {
+    begun.set_value();
+    go_on.get_future().wait();
+  }));
+  begun.get_future().wait();  // from now on it takes no place in the queue
   const json body{{"file", "shop.yaml"}, {"text", good_bundle}};
   const test::Sent sent{Method::post,
                         "/management/import",
