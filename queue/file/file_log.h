@@ -71,7 +71,7 @@ struct FileLogSettings {
 // No append waits for a batch to fill. But an append waits for some milliseconds if its share has
 // many unfinished records. So a share's few fast clients are slowed down to the speed at which its
 // records are finished, and their events do not wait longer and longer. While the consumer finishes
-// nothing, no append waits for it. Kept by: FileLogPauses.
+// nothing, no append waits for it. Kept by: FileLogPauses, Lanes.CountTheRecordsOfEachShare.
 //
 // If the disk has no room for the next segment, appends get `unavailable`. If a write or sync
 // fails, they get `timed_out`, and the log goes on in another segment. Each further append tries
