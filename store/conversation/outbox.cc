@@ -56,14 +56,6 @@ constexpr std::string_view output_columns_of_deliveries =
     " FROM deliveries d CROSS JOIN outputs o"
     " WHERE d.session = :s AND o.session = d.session AND o.seq = d.seq ORDER BY d.seq LIMIT :l";
 
-// The first of them, and whether there are more.
-constexpr std::string_view first_output_of_deliveries =
-    "SELECT o.output_id, o.seq, o.input_id, o.text, COALESCE(o.data, 'null'), o.trace_id,"
-    " o.tracestate, o.source, o.created_at + o.timers_ahead, d.withdrawable,"
-    " CASE WHEN EXISTS (SELECT 1 FROM deliveries n WHERE n.session = d.session AND n.seq > d.seq)"
-    " THEN 1 ELSE 0 END FROM deliveries d CROSS JOIN outputs o"
-    " WHERE d.session = :s AND o.session = d.session AND o.seq = d.seq ORDER BY d.seq LIMIT 1";
-
 constexpr auto output_row = row_of<&Output::id, &Output::seq, &Output::input_id, &Output::text,
                                    &Output::data, &Output::trace_id, &Output::tracestate,
                                    &Output::source, &Output::created_at, &Output::withdrawable>;
@@ -71,37 +63,17 @@ constexpr auto output_row = row_of<&Output::id, &Output::seq, &Output::input_id,
 // How many sessions one statement reads.
 constexpr std::size_t sessions_at_once = 32;
 
-// Takes the row of the session's first output, and reads the others. Most sessions have one.
-struct ReadOutputs {
-  Connection& connection;
-  DueDelivery& due;
-  std::size_t limit;
-
-  void operator()(std::string id, std::int64_t seq, std::string input_id, std::string text,
-                  nlohmann::json data, std::string trace_id, std::string tracestate,
-                  std::string source, model::Timestamp created_at, bool withdrawable,
-                  bool has_more) const {
-    if (has_more && limit > 1) {
-      due.outputs = connection.all(output_row, output_columns_of_deliveries, due.session, limit);
-    } else {
-      due.outputs.push_back(output_row(std::move(id), seq, std::move(input_id), std::move(text),
-                                       std::move(data), std::move(trace_id), std::move(tracestate),
-                                       std::move(source), created_at, withdrawable));
-    }
-  }
-};
-
 template <typename... Column>
-Asked<Column...> ask_first(detail::Columns<Column...>, Connection& connection,
-                           std::int64_t session) {
-  return connection.ask<Column...>(first_output_of_deliveries, session);
+Asked<Column...> ask_outputs(detail::Columns<Column...> /*types*/, Connection& connection,
+                             std::int64_t session, std::size_t limit) {
+  return connection.ask<Column...>(output_columns_of_deliveries, session, limit);
 }
 
 // Reads the outputs of the wanted sessions.
 void read_outputs(Connection& connection, std::vector<DueDelivery>& sessions, std::size_t limit,
                   const Outbox::Wanted& wanted) {
   const auto ask = [&](std::int64_t session) {
-    return ask_first(detail::ColumnsOf<ReadOutputs>::Type(), connection, session);
+    return ask_outputs(detail::ColumnsOf<decltype(output_row)>::Type(), connection, session, limit);
   };
   std::size_t bytes = 0;
   for (auto next = sessions.begin(); next != sessions.end();) {
@@ -109,11 +81,10 @@ void read_outputs(Connection& connection, std::vector<DueDelivery>& sessions, st
     for (; next != sessions.end() && asked.size() < sessions_at_once; ++next) {
       if (!wanted || wanted(next->key, bytes)) asked.emplace_back(&*next, ask(next->session));
     }
-    for (auto& [due, first] : asked) {
+    for (auto& [due, outputs] : asked) {
       try {
-        if (auto row = first.take()) {
-          std::apply(ReadOutputs{connection, *due, limit}, *std::move(row));
-        }
+        due->outputs = outputs.take_all(output_row);
+        std::ranges::sort(due->outputs, {}, &Output::seq);
       } catch (const DamagedData&) {
         due->damaged = true;
       }

@@ -506,10 +506,12 @@ void PostgresDriver::deliver(const Sent& sent, PostgresResult result) {
   auto columns = sent.receiver->columns();
   for (int row = 0; row < PQntuples(result.get()); ++row) {
     take_row(result.get(), row, columns);
-    const auto number = sent.answers.size() == 1 ? 1 : columns.back().integer;
+    // The number of the row of parameters follows the other columns.
+    const bool of_many = sent.answers.size() > 1;
+    const auto number = of_many ? columns.back().integer : 1;
     SqlAnswer& answer = *sent.answers.at(static_cast<std::size_t>(number) - 1);
-    if (std::exchange(answer.found, true)) continue;
-    answer.columns = columns;
+    ++answer.rows;
+    answer.columns.insert(answer.columns.end(), columns.begin(), columns.end() - (of_many ? 1 : 0));
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <optional>
 
 #include "store/sql/postgres_session.h"
 
@@ -23,6 +24,30 @@ std::size_t outermost(std::string_view sql, std::string_view word) {
     if (sql[i] == ')') --depth;
   }
   return sql.size();
+}
+
+// The parts of an INSERT around the list behind VALUES.
+struct Values {
+  std::string_view before;
+  std::string_view list;
+  std::string_view after;
+};
+
+// None: the statement is no INSERT with VALUES. Valid as long as `sql`.
+std::optional<Values> values_of(std::string_view sql) {
+  constexpr std::string_view word = "VALUES (";
+  const auto begin = outermost(sql, word);
+  if (!sql.starts_with("INSERT") || begin == sql.size()) return std::nullopt;
+  const auto rest = sql.substr(begin + word.size());
+  const auto length = outermost(rest, ")");
+  return Values{sql.substr(0, begin), rest.substr(0, length), rest.substr(length + 1)};
+}
+
+// The INSERT with a SELECT of the list.
+std::string selected(const Values& values, std::string_view from) {
+  std::string sql(values.before);
+  sql.append("SELECT ").append(values.list).append(from).append(values.after);
+  return sql;
 }
 
 void append_int32(std::string& bytes, std::size_t value) {
@@ -63,14 +88,9 @@ std::string unescaped(std::string_view stored) {
 }
 
 std::string with_select(std::string sql) {
-  constexpr std::string_view values = "VALUES (";
-  const auto begin = outermost(sql, values);
-  if (!sql.starts_with("INSERT") || begin == sql.size()) return sql;
-  const auto list = begin + values.size();
-  const auto length = outermost(std::string_view(sql).substr(list), ")");
-  if (sql.substr(list, length).find("(SELECT ") == std::string::npos) return sql;
-  return sql.substr(0, begin) + "SELECT " + sql.substr(list, length) +
-         sql.substr(list + length + 1);
+  const auto values = values_of(sql);
+  if (!values || values->list.find("(SELECT ") == std::string_view::npos) return sql;
+  return selected(*values, "");
 }
 
 // The rows are joined by LATERAL with a part that LIMIT or OFFSET keeps apart. So the server looks
@@ -95,21 +115,14 @@ std::string sql_of_rows(std::string_view sql, std::size_t parameters) {
   }
   if (sql.starts_with("SELECT")) {
     return "SELECT answer.*, given.n FROM " + rows + " WITH ORDINALITY AS given (" + names +
-           ", n) CROSS JOIN LATERAL (SELECT * FROM (" + one + ") AS found LIMIT 1) AS answer";
+           ", n) CROSS JOIN LATERAL (SELECT * FROM (" + one + ") AS found OFFSET 0) AS answer";
   }
   if (sql.starts_with("INSERT")) {
-    constexpr std::string_view values = "VALUES (";
-    const auto begin = outermost(one, values);
-    if (begin == one.size()) {
-      const auto query = outermost(one, "SELECT ");
-      const auto conflict = outermost(one, " ON CONFLICT ");
-      return one.substr(0, query) + "SELECT found.* FROM " + given + " CROSS JOIN LATERAL (" +
-             one.substr(query, conflict - query) + " OFFSET 0) AS found" + one.substr(conflict);
-    }
-    const auto list = begin + values.size();
-    const auto length = outermost(std::string_view(one).substr(list), ")");
-    return one.substr(0, begin) + "SELECT " + one.substr(list, length) + " FROM " + given +
-           one.substr(list + length + 1);
+    if (const auto values = values_of(one)) return selected(*values, " FROM " + given);
+    const auto query = outermost(one, "SELECT ");
+    const auto conflict = outermost(one, " ON CONFLICT ");
+    return one.substr(0, query) + "SELECT found.* FROM " + given + " CROSS JOIN LATERAL (" +
+           one.substr(query, conflict - query) + " OFFSET 0) AS found" + one.substr(conflict);
   }
   const bool updates = sql.starts_with("UPDATE ");
   const auto name = std::string_view(updates ? "UPDATE " : "DELETE FROM ").size();

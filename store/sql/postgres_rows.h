@@ -18,9 +18,9 @@ using SqlRow = std::vector<SqlSlot>;
 [[nodiscard]] std::string escaped(std::string_view text);
 
 // A statement that runs `sql` for many rows of parameters at once: each parameter is an array. If
-// `sql` is a SELECT, each row gets its first answer. The row's number, from 1, follows the other
-// columns. `sql` has the parameters $1, $2 and so on. It is a SELECT, an INSERT with VALUES or with
-// a SELECT of one table, an UPDATE without FROM, or a DELETE without USING.
+// `sql` is a SELECT, the number of the row of parameters, from 1, follows its columns. `sql` has
+// the parameters $1, $2 and so on. It is a SELECT, an INSERT with VALUES or with a SELECT of one
+// table, an UPDATE without FROM, or a DELETE without USING.
 [[nodiscard]] std::string sql_of_rows(std::string_view sql, std::size_t parameters);
 
 // An INSERT with VALUES that contain a subquery, as an INSERT with a SELECT; other statements as

@@ -84,11 +84,11 @@ struct SqlSlot {
   bool null = false;
 };
 
-// The first row of a statement that was asked for ahead.
+// The rows of a statement that was asked ahead.
 struct SqlAnswer {
   bool arrived = false;
-  bool found = false;
-  std::vector<SqlSlot> columns{};
+  std::size_t rows = 0;
+  std::vector<SqlSlot> columns{};  // of all rows, one row after the other
 };
 
 // One prepared statement with its bound values.
@@ -113,8 +113,8 @@ class Statement {
   virtual void defer() = 0;
   // The same, perhaps together with other rows of parameters: see Connection::run_row.
   virtual void add_row() = 0;
-  // The same for a SELECT, with the first row for `answer`; it has arrived after `Driver::settle`
-  // at the latest.
+  // The same for a SELECT, with its rows for `answer`; it has arrived after `Driver::settle` at the
+  // latest.
   virtual void ask(const std::shared_ptr<SqlAnswer>& answer) = 0;
 
  private:
@@ -250,7 +250,7 @@ T take(SqlSlot& slot) {
 }
 
 template <typename... Out>
-std::tuple<Out...> take_row(std::vector<SqlSlot>& columns) {
+std::tuple<Out...> take_row(std::span<SqlSlot> columns) {
   return [&]<std::size_t... I>(std::index_sequence<I...>) {
     return std::tuple<Out...>{take<Out>(columns[I])...};
   }
@@ -302,7 +302,7 @@ struct RowOf {
 template <auto... Members>
 inline constexpr RowOf<Members...> row_of{};
 
-// A row that was asked for ahead: see Connection::ask.
+// Rows that were asked for ahead: see Connection::ask.
 template <typename... Out>
 class Asked;
 
@@ -357,8 +357,8 @@ class Connection {
     return detail::take_row<Out...>(statement.columns());
   }
 
-  // The same for later: all questions together cost one round trip when the first answer is taken,
-  // and those with the same text are one statement (see `run_row`).
+  // Rows for later: all questions together cost one round trip when the first answer is taken, and
+  // those with the same text are one statement (see `run_row`).
   template <typename... Out, typename... In>
   [[nodiscard]] Asked<Out...> ask(std::string_view sql, const In&... in) {
     auto answer = std::make_shared<SqlAnswer>();
@@ -530,14 +530,31 @@ class Asked {
   Asked(Driver& driver, std::shared_ptr<SqlAnswer> answer)
       : driver_(&driver), answer_(std::move(answer)) {}
 
-  // The first row, if there was one. At most once. Throws SqlError.
+  // The first row, if there was one. This or `take_all` is called once. Throws SqlError.
   [[nodiscard]] std::optional<std::tuple<Out...>> take() {
-    if (!answer_->arrived) driver_->settle();
-    if (!answer_->found) return std::nullopt;
+    settle();
+    if (answer_->rows == 0) return std::nullopt;
     return detail::take_row<Out...>(answer_->columns);
   }
 
+  // The values that `make` returns for the rows. PostgreSQL answers several questions by one
+  // statement, so the rows have no order.
+  template <typename Make>
+  [[nodiscard]] auto take_all(const Make& make) {
+    settle();
+    std::vector<std::invoke_result_t<const Make&, Out...>> made;
+    std::span<SqlSlot> left(answer_->columns);
+    for (; !left.empty(); left = left.subspan(sizeof...(Out))) {
+      made.push_back(std::apply(make, detail::take_row<Out...>(left)));
+    }
+    return made;
+  }
+
  private:
+  void settle() {
+    if (!answer_->arrived) driver_->settle();
+  }
+
   Driver* driver_;
   std::shared_ptr<SqlAnswer> answer_;
 };

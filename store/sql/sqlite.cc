@@ -4,6 +4,8 @@
 #include <sqlite3.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <iterator>
 #include <new>
 #include <string>
 #include <utility>
@@ -113,10 +115,9 @@ class SqliteStatement final : public Statement {
 
   void ask(const std::shared_ptr<SqlAnswer>& answer) override {
     const detail::ResetAtEnd reset{*this};
-    answer->found = execute();
-    if (answer->found) {
-      answer->columns.assign(std::make_move_iterator(columns().begin()),
-                             std::make_move_iterator(columns().end()));
+    for (bool more = execute(); more; more = fetch()) {
+      ++answer->rows;
+      std::ranges::move(columns(), std::back_inserter(answer->columns));
     }
     answer->arrived = true;
   }

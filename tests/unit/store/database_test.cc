@@ -2,6 +2,8 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
+
 #include "store/sql/sql.h"
 #include "tests/unit/store/fixture.h"
 
@@ -88,6 +90,41 @@ TEST(Database, AnswersBelongToTheirRowsOfParameters) {
     ASSERT_EQ(row.has_value(), 2 * i < many_rows) << i;
     if (row) EXPECT_EQ(*row, std::tuple(body_of(2 * i), 2 * i));
   }
+  writer.rollback();
+}
+
+TEST(Database, AnAnswerHasAllRowsOfItsQuestion) {
+  const StorePlace place;
+  auto database = Database::open(place.database());
+  ASSERT_TRUE(database);
+  Connection& writer = (*database)->writer();
+  writer.begin();
+  const auto key_of = [](int rows) { return "key" + std::to_string(rows); };
+  for (int rows = 0; rows < 4; ++rows) {
+    for (int row = 0; row < rows; ++row) {
+      writer.run_row(
+          "INSERT INTO answers (input_id, body, expires_at, session_key)"
+          " VALUES (:i, NULL, :e, :k)",
+          key_of(rows) + std::to_string(row), row, key_of(rows));
+    }
+  }
+  const auto ask = [&](int rows) {
+    return writer.ask<int>("SELECT expires_at FROM answers WHERE session_key = :k", key_of(rows));
+  };
+  const auto sorted = [](Asked<int>& asked) {
+    auto all = asked.take_all([](int expires) { return expires; });
+    std::ranges::sort(all);
+    return all;
+  };
+  auto alone = ask(3);
+  EXPECT_EQ(sorted(alone), (std::vector{0, 1, 2}));
+  std::vector<Asked<int>> asked;
+  for (const int rows : {2, 0, 3, 1, 2}) asked.push_back(ask(rows));
+  EXPECT_EQ(sorted(asked[0]), (std::vector{0, 1}));
+  EXPECT_EQ(sorted(asked[1]), (std::vector<int>()));
+  EXPECT_EQ(sorted(asked[2]), (std::vector{0, 1, 2}));
+  EXPECT_EQ(sorted(asked[3]), (std::vector{0}));
+  EXPECT_EQ(sorted(asked[4]), (std::vector{0, 1}));
   writer.rollback();
 }
 

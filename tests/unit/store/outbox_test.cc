@@ -39,6 +39,23 @@ class OutboxTest : public StoreTest {
   }
 };
 
+TEST_F(OutboxTest, APageHasTheOldestOutputsOfEachSession) {
+  constexpr int sessions = 40;  // more than one statement reads
+  for (int n = 0; n < sessions; ++n) {
+    const auto key = key_of("user" + std::to_string(n));
+    for (int turns = 0; turns < 3; ++turns) {
+      ASSERT_EQ(commit_now(turn(key, turns, turns + 1)), Outcome::committed);
+    }
+  }
+  const auto due = store_->first().outbox().due("endpoint", clock_.now(), sessions, 2);
+  ASSERT_EQ(due->sessions.size(), std::size_t{sessions});
+  for (const auto& each : due->sessions) {
+    const auto said = store_->first().outbox().outputs(each.key, 0, 2);
+    ASSERT_EQ(each.outputs.size(), 2U);
+    for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(each.outputs[i].id, said->at(i).id);
+  }
+}
+
 TEST_F(OutboxTest, SessionsOldestOutputComesFirstAndLeavesWhenDelivered) {
   ASSERT_EQ(commit_now(turn(key_of("ann"), 0, 1)), Outcome::committed);
   ASSERT_EQ(commit_now(turn(key_of("ann"), 1, 2)), Outcome::committed);
