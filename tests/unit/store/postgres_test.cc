@@ -221,6 +221,20 @@ TEST_F(PostgresTest, CommitWhoseSessionBreaksIsFoundOutAndDoneOnce) {
   EXPECT_EQ(outside_->value<int>("SELECT value FROM meta WHERE name = 'count'"), 1);
 }
 
+// Citus takes a script statement by statement.
+TEST_F(PostgresTest, ScriptIsCutAtTheEndsOfStatementsAndNotInsideAFunction) {
+  outside_->script(
+      "-- A comment; no statement.\n"
+      "CREATE FUNCTION one() RETURNS BIGINT AS $$\n"
+      "  SELECT 1;\n"
+      "$$ LANGUAGE sql;\n"
+      "\n"
+      "CREATE TABLE numbers (n BIGINT); INSERT INTO numbers VALUES (one());\n"
+      "INSERT INTO numbers\n"
+      " VALUES (2)");
+  EXPECT_EQ(outside_->value<std::int64_t>("SELECT SUM(n) FROM numbers"), 3);
+}
+
 TEST_F(PostgresTest, ManyTurnsCostAFewRoundTripsAndStatements) {
   auto database = Database::open(place_.database());
   ASSERT_TRUE(database);
