@@ -5,7 +5,7 @@
   accepted    injects; the daemon answers when they are durable in the log, while workers run their Flow
   held        accepted, with the workers stopped: the rate of the front end and the log alone (needs root)
   end to end  inject, log, a Flow of eight Nodes, commit, POST to a webhook
-  idle        end to end, one event at a time: from the POST to the receiver
+  idle        end to end, each inject after the output of the last one: from the POST to the receiver
   one session end to end, with the events of one session
   alone       end to end for 50 sessions at a steady pace, with no other load
   beside      alone, while 500 other sessions wait for an upstream that takes 5 s
@@ -167,11 +167,11 @@ class Bench(Tool):
             {"system_calls": process_cost.system_calls, "allocations": process_cost.allocations},
             self.daemon.process.pid, lambda prefix: self.deliver(self.options.events // 6, prefix))
 
-    def few(self, connections, sessions, events):
+    def few(self, connections, sessions, events, *more):
         """Measures latency, or the rate of one session, with few connections, sessions or events."""
         return self.run_tool("end-to-end", *self.api(), "--key", self.key, "--url-token", self.tokens["eight"],
                              "--connections", connections, "--sessions", sessions,
-                             "--receive-port", self.hook_port, "--events", events)
+                             "--receive-port", self.hook_port, "--events", events, *more)
 
     def fifty_sessions(self):
         return self.few(connections=4, sessions=50, events=4000)
@@ -224,7 +224,7 @@ class Bench(Tool):
         """Returns {kind: its measurement} of the kinds that rounds measure."""
         return {"bare": self.bare, "accepted": self.accepted,
                 **({"held": self.held} if os.geteuid() == 0 else {}), "end to end": self.end_to_end,
-                "idle": lambda: self.few(connections=1, sessions=50, events=1000),
+                "idle": lambda: self.few(1, 50, 1000, "--one-by-one"),
                 "one session": lambda: self.few(connections=64, sessions=1, events=20_000),
                 "alone": self.fifty_sessions, "beside": self.beside_slow_upstream,
                 "first page": lambda: self.page_behind(0), "last page": lambda: self.page_behind(CHUNKS - 2 * PAGE)}

@@ -61,6 +61,7 @@ struct Options {
   std::uint64_t events = 50'000;
   std::uint64_t sessions = 1000;
   int threads = 2;
+  bool one_by_one = false;
   conversed::bench::ProduceSettings produce;
 };
 
@@ -119,14 +120,17 @@ int end_to_end(const Options& options) {
         }
         last_arrival = now;
         distinct.fetch_add(1);
-        distinct.notify_one();
       });
   LoadSettings settings = inject_load(options);
   settings.requests = options.events;
   const auto first = options.events / 10;
   std::uint64_t before = 0;
+  bool waits = options.one_by_one;
   settings.body = [&, body = std::move(settings.body)](std::uint64_t n) {
     if (n == first) before = distinct.load();
+    while (waits && distinct.load() < n) {
+      waits = receiver.wait_for_progress(std::chrono::seconds(15));  // false: an output is lost
+    }
     return body(n);
   };
   const auto began = Clock::now();
@@ -193,6 +197,8 @@ int main(int argc, char** argv) {
   for (auto* command : {accept, producer}) command->add_option("--seconds", options.seconds);
   whole->add_option("--receive-port", options.receive_port)->required();
   whole->add_option("--events", options.events);
+  whole->add_flag("--one-by-one", options.one_by_one,
+                  "Send an inject after the output of the last one");
   CLI11_PARSE(app, argc, argv);
   if (turns->parsed()) return turn();
   if (producer->parsed()) return produce(options);

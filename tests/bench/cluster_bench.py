@@ -219,5 +219,6 @@ def show_costs(costs, counts):
     print("and of the broker:")
     process_cost.show_counts("broker requests", counts["broker_requests"])
     print("An idle daemon takes in a second:")
-    for name, each in counts["idle"].items():
-        process_cost.show_counts(name.replace("_", " "), each)
+    of_postgres = counts["idle"]["postgres"]
+    print(f"  PostgreSQL: {of_postgres['transactions']:.2f} transactions, {of_postgres['statements']:.2f} statements")
+    process_cost.show_counts("broker requests", counts["idle"]["broker_requests"])
