@@ -167,8 +167,9 @@ class Log {
  public:
   virtual ~Log() = default;
 
-  // Appends, and calls `done` exactly once: on a thread of the log once the record is durable, by
-  // caller and key in the order of the appends; or, for an immediate refusal, inside this call.
+  // Appends, and calls `done` exactly once: on a thread of the log once the record is durable, or,
+  // for an immediate refusal, inside this call. Appends of one key by one caller are called back in
+  // their order.
   // `done` must not block or throw. A consumer may see the record before `done` runs. Errors:
   //   too_large    above the driver's record limit; nothing was done
   //   too_many     the bounded buffer is full; nothing was done

@@ -214,15 +214,14 @@ void FileLog::enqueue(Waiting waiting) {
 bool FileLog::add(Waiting waiting) {
   const auto& key = waiting.record.key;
   const auto pause = pause_of(key);
-  if (pause == 0us && !paused_keys_.contains(key)) {
+  if (pause == 0us && (paused_keys_.empty() || !paused_keys_.contains(key))) {
     appends_.push_back(std::move(waiting));
     return true;
   }
-  waiting.due = SteadyClock::now() + pause;
-  if (!paused_.empty()) waiting.due = std::max(waiting.due, paused_.back().due);
-  ++paused_keys_[key];
-  paused_.push_back(std::move(waiting));
-  return paused_.size() == 1;
+  PausedKey& of_key = paused_keys_[key];
+  ++of_key.appends;
+  of_key.last_due = std::max(of_key.last_due, SteadyClock::now() + pause);
+  return paused_.emplace(of_key.last_due, std::move(waiting)) == paused_.begin();
 }
 
 std::chrono::microseconds FileLog::pause_of(const std::string& key) const {
@@ -447,7 +446,7 @@ bool FileLog::gather(Gathered& gathered) {
   auto end = SteadyClock::time_point::max();
   if (until_housekeeping_) end = SteadyClock::now() + *until_housekeeping_;
   while (!has_work() && SteadyClock::now() < end) {
-    const auto until = paused_.empty() ? end : std::min(end, paused_.front().due);
+    const auto until = paused_.empty() ? end : std::min(end, paused_.begin()->first);
     if (until == SteadyClock::time_point::max()) {
       changed_.wait(lock);
     } else {
@@ -466,18 +465,19 @@ bool FileLog::gather(Gathered& gathered) {
 
 bool FileLog::has_work() const {
   return !appends_.empty() || !changes_.empty() || !tasks_.empty() || stopping_ ||
-         (!paused_.empty() && paused_.front().due <= SteadyClock::now());
+         (!paused_.empty() && paused_.begin()->first <= SteadyClock::now());
 }
 
 // A pause that is almost over ends, too, so that batches become larger.
 void FileLog::end_pauses() {
   const auto until = SteadyClock::now() + almost_over;
-  while (!paused_.empty() && (stopping_ || paused_.front().due <= until)) {
-    const auto of_key = paused_keys_.find(paused_.front().record.key);
-    if (--of_key->second == 0) paused_keys_.erase(of_key);
-    appends_.push_back(std::move(paused_.front()));
-    paused_.pop_front();
+  auto next = paused_.begin();
+  for (; next != paused_.end() && (stopping_ || next->first <= until); ++next) {
+    const auto of_key = paused_keys_.find(next->second.record.key);
+    if (--of_key->second.appends == 0) paused_keys_.erase(of_key);
+    appends_.push_back(std::move(next->second));
   }
+  paused_.erase(paused_.begin(), next);
 }
 
 void FileLog::commit_all(Gathered& gathered) {

@@ -4,7 +4,6 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <filesystem>
 #include <functional>
 #include <future>
@@ -25,6 +24,7 @@
 #include "queue/keyed_append.h"
 #include "queue/log.h"
 #include "store/model/clock.h"
+#include "store/model/keyed_hash.h"
 
 namespace conversed::queue {
 
@@ -50,7 +50,7 @@ struct FileLogSettings {
   // positions every 100 ms (PumpSettings).
   std::size_t records_a_pause = 2'048;
   std::chrono::milliseconds max_pause{10};
-  std::chrono::milliseconds finished_lately{500};
+  std::chrono::milliseconds finished_lately{500};  // no append waits if none has moved for so long
 
   // Bounds on durable records in memory for the consumer, which reads further ones from the files.
   std::size_t max_tail_records = 32'768;
@@ -64,7 +64,8 @@ struct FileLogSettings {
 // The embedded driver: files in one folder. Thread-safe, but for open and destruction.
 //
 // One thread writes. It writes all appends that have gathered by one write and one sync, hands
-// their keys to the store, and calls back in the order of the appends. It erases between batches.
+// their keys to the store, and calls back in the order in which it wrote them. It erases between
+// batches.
 // There is one consumer at a time. It reads from the files the records that are no longer in
 // memory.
 //
@@ -137,7 +138,11 @@ class FileLog final : public Log, public KeyedAppend {
     Position position;
     Place place;
     bool appended = false;
-    SteadyClock::time_point due{};  // of a paused one: when it is written
+  };
+  // A key with paused appends. A later append of it is paused, too.
+  struct PausedKey {
+    std::size_t appends = 0;
+    SteadyClock::time_point last_due{};
   };
   // Other work of the thread.
   struct Task {
@@ -216,9 +221,9 @@ class FileLog final : public Log, public KeyedAppend {
   std::vector<Task> tasks_;
   std::size_t waiting_records_ = 0;  // with the records of the batch in hand
   std::size_t waiting_bytes_ = 0;
-  // Appends that wait for their share, in their order, and the number of them by key.
-  std::deque<Waiting> paused_;
-  std::unordered_map<std::string, std::size_t> paused_keys_;
+  // Appends that wait for their share, by the time when they are written, and their keys.
+  std::multimap<SteadyClock::time_point, Waiting> paused_;
+  std::unordered_map<std::string, PausedKey, model::KeyedHash, std::equal_to<>> paused_keys_;
   const Backlog* backlog_ = nullptr;  // of the consumer; its locks are taken after this one
   bool is_behind_ = false;            // whether the backlog was long when the last batch began
   SteadyClock::time_point finished_at_ = SteadyClock::time_point::min();

@@ -68,11 +68,12 @@ TEST_F(FileLogTest, AFullBufferRefusesAtOnceAndTakesMoreLater) {
   EXPECT_TRUE(append("6").has_value());
 }
 
-// All records are of one share, except those of the key `other`.
+// All records are of one share, except for one of the key `small` and none of the key `other`.
 class OneShare final : public Backlog {
  public:
   [[nodiscard]] std::size_t in_flight() const override { return records; }
   [[nodiscard]] std::size_t in_flight_of_share(const std::string& key) const override {
+    if (key == "small") return 1;
     return key == "other" ? 0 : records.load();
   }
   std::atomic<std::size_t> records{0};
@@ -94,7 +95,8 @@ class FileLogPauses : public FileLogTest {
     records_ = *consumer_->poll(2, 0ms);
     ASSERT_EQ(records_.size(), 2U);
     backlog_.records = 100'000'000;
-    ASSERT_TRUE(append("2")) << "the consumer finishes nothing";
+    ASSERT_TRUE(append("2"));  // its batch finds the backlog
+    ASSERT_TRUE(append("3")) << "the consumer finishes nothing";
   }
   void finish(std::size_t n) {
     const std::vector<Position> last{records_.at(n).position};
@@ -127,31 +129,50 @@ TEST_F(FileLogPauses, WhileTheShareHasABacklogUntilTheStop) {
   backlog_.records = 0;
   auto second = begin_append();
   EXPECT_TRUE(waits(second)) << "it follows the first one of its key";
-  EXPECT_EQ(begin_append("next").get(), 3);
+  EXPECT_EQ(begin_append("next").get(), 4);
   log_->stop();
-  EXPECT_EQ(first.get(), 4);
-  EXPECT_EQ(second.get(), 5);
+  EXPECT_EQ(first.get(), 5);
+  EXPECT_EQ(second.get(), 6);
 }
 
-TEST_F(FileLogPauses, EndByThemselvesAndWithoutAConsumer) {
+TEST_F(FileLogPauses, GrowWithTheBacklogAndEndByThemselves) {
+  settings_.records_a_pause = 50'000'000;  // so a pause takes two milliseconds
+  begin();
+  finish(0);
+  for (std::int64_t n = 4; n < 20; ++n) EXPECT_EQ(begin_append().get(), n);
+}
+
+TEST_F(FileLogPauses, AreShort) {
   settings_.max_pause = 2ms;
   begin();
   finish(0);
-  for (std::int64_t n = 3; n < 20; ++n) EXPECT_EQ(begin_append().get(), n);
-  auto paused = begin_append();
+  for (std::int64_t n = 4; n < 20; ++n) EXPECT_EQ(begin_append().get(), n);
+}
+
+TEST_F(FileLogPauses, NotWhileNothingWasFinishedLately) {
+  settings_.finished_lately = 0ms;
+  begin();
+  finish(0);
+  EXPECT_EQ(begin_append().get(), 4);
+}
+
+TEST_F(FileLogPauses, NotWithoutAConsumer) {
+  begin();
+  finish(0);
   consumer_.reset();
-  EXPECT_EQ(paused.get(), 20);
+  EXPECT_EQ(begin_append().get(), 4);
 }
 
 TEST_F(FileLogPauses, NotForTheRecordsOfAnotherShare) {
   begin();
   finish(0);
   auto paused = begin_append();
-  EXPECT_EQ(begin_append("other").get(), 3);
   EXPECT_EQ(begin_append("other").get(), 4);
+  EXPECT_EQ(begin_append("small").get(), 5) << "its own pause is a millisecond";
+  EXPECT_EQ(begin_append("other").get(), 6);
   EXPECT_TRUE(waits(paused));
   log_->stop();
-  EXPECT_EQ(paused.get(), 5);
+  EXPECT_EQ(paused.get(), 7);
 }
 
 TEST_F(FileLogTest, ARecordAboveTheLimitIsRefused) {

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <condition_variable>
+#include <future>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 
@@ -99,6 +101,43 @@ TEST_F(PumpTest, UnfinishedRecordsComeAgain) {
   Lanes lanes({}, noting());
   auto pump = Pump::start({}, *log_, lanes);
   EXPECT_TRUE(wait_for(100));
+}
+
+TEST_F(PumpTest, AppendsWaitForTheBacklogOfTheLanes) {
+  settings_.records_a_pause = 1;  // so 1,000 records in the lanes are a pause of a second
+  settings_.max_pause = 24h;
+  settings_.finished_lately = 24h;
+  open();
+  append(0, 2'000);
+  std::vector<Finish> held;
+  Lanes lanes({}, [&](queue::Run&&, Finish finish) {
+    const std::lock_guard lock(mutex_);
+    held.push_back(std::move(finish));
+    changed_.notify_all();
+  });
+  auto pump = Pump::start({}, *log_, lanes);
+  {
+    std::unique_lock lock(mutex_);
+    ASSERT_TRUE(changed_.wait_for(lock, 1min, [&] { return held.size() == 11; }));
+    for (auto& finish : held) finish(Next::idle);
+    held.clear();
+  }
+  // An append waits once the log knows of a finished record.
+  std::future<bool> appended;
+  for (int tries = 0; tries < 20'000; ++tries) {
+    auto stored = std::make_shared<std::promise<bool>>();
+    appended = stored->get_future();
+    log_->append(Record{std::to_string(tries), "id", "", "", ""},
+                 [stored](const auto& outcome) { stored->set_value(outcome.has_value()); });
+    if (appended.wait_for(50ms) == std::future_status::timeout) break;
+  }
+  ASSERT_TRUE(appended.valid());
+  EXPECT_EQ(appended.wait_for(0ms), std::future_status::timeout);
+  log_->stop();
+  EXPECT_TRUE(appended.get());
+  EXPECT_FALSE((*pump)->stop(0ms));
+  const std::lock_guard lock(mutex_);
+  for (auto& finish : held) finish(Next::idle);
 }
 
 TEST_F(PumpTest, AHeldPumpHandsOutNothingUntilReleased) {
