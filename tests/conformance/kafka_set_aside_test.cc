@@ -97,7 +97,18 @@ class SetAsideReader final : public queue::Listener {
     while (!done() && SteadyClock::now() < deadline && !testing::Test::HasFatalFailure()) {
       poll(1'000, 200ms);
     }
-    return done();
+    const bool is_done = done();
+    if (!is_done) ADD_FAILURE() << "not read in time: " << state();
+    return is_done;
+  }
+  // Of each partition that is read: its next offset, and how often it was assigned.
+  [[nodiscard]] std::string state() const {
+    std::string text;
+    for (const auto& [partition, offset] : next) {
+      text += "partition " + std::to_string(partition) + " at " + std::to_string(offset) + ", " +
+              std::to_string(assignments.at(partition)) + " assignments; ";
+    }
+    return text;
   }
   // Whether all records of these partitions before `end` were read.
   [[nodiscard]] bool has_read(const Numbers& of, std::int64_t end) const {
