@@ -62,7 +62,7 @@ void Deliverer::run() {
     }
     thread_.mailbox()->set_quiet(quiet);
     run_errands(next_look());
-    if (stop_) break;
+    if (sender_.stopped()) break;
   }
   drain();
 }
@@ -93,10 +93,7 @@ SteadyClock::time_point Deliverer::next_look() const {
 void Deliverer::run_errands(SteadyClock::time_point until) {
   if (!http_.has_thread()) http_.run_once(thread_.mailbox()->ready() ? SteadyClock::now() : until);
   const auto errands = thread_.take(until);
-  if (errands.stop) {
-    stop_ = true;
-    sender_.stop();
-  }
+  if (errands.stop) sender_.stop();
   for (const auto& work : errands.work) work();
   http_.send(sender_.take_batch());
 }
@@ -114,7 +111,8 @@ void Deliverer::take(store::DueDelivery newest, SteadyClock::time_point unseen_u
     }
     return queue_.wait(queue_.take(lane, std::move(newest), generation), now());
   }
-  queue_.add(*session, std::move(newest.outputs));
+  queue_.add(*session, std::move(newest.outputs), now(), SteadyClock::now());
+  if (session->more) hurry(*session);
 }
 
 void Deliverer::take_earlier(const model::SessionKey& key) {
@@ -124,9 +122,15 @@ void Deliverer::take_earlier(const model::SessionKey& key) {
     return;
   }
   session->more = true;
+  hurry(*session);
   if (!session->begun) return queue_.leave(*session, now());
   // All outputs but the first, which may be in flight, are read again.
   if (session->outputs.size() > 1) session->outputs.resize(1);
+}
+
+// Ends the wait of marks if the session's next outputs can't be read before they are known.
+void Deliverer::hurry(const Session& session) {
+  if (session.outputs.empty() && session.marks > 0) shard_.committer().hurry();
 }
 
 void Deliverer::try_now(const std::string& endpoint_id) {

@@ -149,6 +149,7 @@ class Deliverer final : public Service {
   // Looking for outputs.
   void take(store::DueDelivery newest, SteadyClock::time_point unseen_until);
   void take_earlier(const model::SessionKey& key);
+  void hurry(const Session& session);
   void try_now(const std::string& endpoint_id);
   void take_first(const model::SessionKey& key);
   void look();
@@ -186,7 +187,6 @@ class Deliverer final : public Service {
   SteadyClock::time_point next_look_{};
   SteadyClock::time_point read_after_{};  // after a read that failed
   bool read_on_ = false;                  // more was due than `reads_at_once`
-  bool stop_ = false;
 };
 
 }  // namespace conversed::daemon

@@ -101,6 +101,7 @@ DeliveryQueue::Session& DeliveryQueue::take(Lane& lane, store::DueDelivery due,
   session.outputs.assign(std::make_move_iterator(due.outputs.begin()),
                          std::make_move_iterator(due.outputs.end()));
   session.taken = session.outputs.size();
+  session.last_seq = session.outputs.empty() ? 0 : session.outputs.back().seq;
   session.attempts = due.attempts;
   session.generation = generation;
   session.key = std::move(due.key);
@@ -110,7 +111,12 @@ DeliveryQueue::Session& DeliveryQueue::take(Lane& lane, store::DueDelivery due,
 
 bool DeliveryQueue::takes_newest(const Lane& lane, Steady unseen_until, Steady steady) const {
   return !lane.must_read && !lane.unreadable && unseen_until > lane.read_at &&
-         waiting_ < limits_.waiting && waiting_bytes_ < limits_.waiting_bytes &&
+         may_wait(lane, steady);
+}
+
+// Whether one more session of the Endpoint may wait for a connection.
+bool DeliveryQueue::may_wait(const Lane& lane, Steady steady) const {
+  return waiting_ < limits_.waiting && waiting_bytes_ < limits_.waiting_bytes &&
          kind_of(lane, steady) == Kind::answers;
 }
 
@@ -123,16 +129,21 @@ void DeliveryQueue::count_waiting(Session& session, const Outputs& outputs) {
   }
 }
 
-void DeliveryQueue::add(Session& session, std::vector<model::Output> newest) {
-  auto& outputs = session.outputs;
+void DeliveryQueue::add(Session& session, std::vector<model::Output> newest, Timestamp now,
+                        Steady steady) {
+  const bool awaits_marks = session.outputs.empty();
+  // While the store may have sessions that are not in hand, their turn must come.
+  if (awaits_marks && !session.lane->must_read) session.taken = 0;
   session.taken += newest.size();
-  session.more = session.more || newest.empty() || outputs.empty() ||
-                 outputs.back().seq >= newest.front().seq ||
+  session.more = session.more || newest.empty() || session.last_seq >= newest.front().seq ||
                  session.taken > limits_.outputs_a_session ||
+                 (awaits_marks && !may_wait(*session.lane, steady)) ||
                  (session.waiting_bytes > 0 && waiting_bytes_ >= limits_.waiting_bytes);
   if (session.more) return;
+  session.last_seq = newest.back().seq;
   if (session.waiting_bytes > 0) count_waiting(session, newest);
-  std::ranges::move(newest, std::back_inserter(outputs));
+  std::ranges::move(newest, std::back_inserter(session.outputs));
+  if (awaits_marks) wait(session, now);
 }
 
 void DeliveryQueue::wait(Session& session, Timestamp now) {
@@ -197,7 +208,7 @@ void DeliveryQueue::tried(const Session& session, Steady steady) {
 
 void DeliveryQueue::leave(Session& session, Timestamp now) {
   Lane& lane = *session.lane;
-  waiting_ -= std::erase(lane.waiting, &session);
+  if (session.waiting_bytes > 0) waiting_ -= std::erase(lane.waiting, &session);
   waiting_bytes_ -= std::exchange(session.waiting_bytes, 0);
   session.more = session.more || !session.outputs.empty();
   session.outputs.clear();

@@ -38,9 +38,11 @@ struct DeliveryQueueLimits {
 // the commit that marks or puts off its outputs is known, so that it is not read twice. Does no
 // I/O. One thread.
 //
-// A commit hands its outputs over in memory. They are used only if all other pending outputs of the
-// Endpoint are in hand and no read of the Endpoint can have seen them. Else they are read from the
-// store. Kept by: DeliveryQueueTest.NewestOutputsAreTakenOnlyWhileNoneIsLeftInTheStore,
+// A commit hands its outputs over in memory. A session in hand takes them if it has all earlier
+// ones. Another session takes them only if all other pending outputs of the Endpoint are in hand
+// and no read of the Endpoint can have seen them. Else they are read from the store.
+// Kept by: DeliveryQueueTest.NewestOutputsAreTakenOnlyWhileNoneIsLeftInTheStore,
+// DeliveryQueueTest.OutputsAreAddedBehindThoseInHandOnly,
 // DelivererTest.OutputThatAReadMayHaveSeenIsNotHandedOver.
 //
 // No webhook takes the connections of other webhooks. The largest shares of the connections:
@@ -78,7 +80,8 @@ class DeliveryQueue {
     model::SessionKey key;
     Lane* lane = nullptr;
     std::deque<model::Output> outputs;  // pending; the first is being delivered
-    std::size_t taken = 0;              // outputs sent since the session is in hand
+    std::int64_t last_seq = 0;          // of the outputs that were in hand
+    std::size_t taken = 0;              // outputs since it last began to wait for a connection
     std::size_t waiting_bytes = 0;      // of its outputs, about; 0: it does not wait
     int attempts = 0;                   // failed tries of the first output
     std::uint64_t generation = 0;       // of ownership
@@ -142,9 +145,10 @@ class DeliveryQueue {
   // Whether a session that is not in hand can be taken with its newest pending outputs, which no
   // read has seen at `unseen_until` or before. Else it has to be read.
   [[nodiscard]] bool takes_newest(const Lane& lane, Steady unseen_until, Steady steady) const;
-  // Adds a session's newest pending outputs behind its outputs in hand, or leaves them in the
-  // store.
-  void add(Session& session, std::vector<model::Output> newest);
+  // Adds the newest pending outputs of a session in hand behind its others, or leaves them in the
+  // store. A session without outputs, which only awaits its marks, then waits for a connection.
+  void add(Session& session, std::vector<model::Output> newest, model::Timestamp now,
+           Steady steady);
   // Lets the session wait for a connection.
   void wait(Session& session, model::Timestamp now);
   // Takes the session that has waited longest; null: none.
@@ -184,6 +188,7 @@ class DeliveryQueue {
   };
   [[nodiscard]] Kind kind_of(const Lane& lane, Steady steady) const;
   [[nodiscard]] Taken taken(const std::string* project_id, Steady steady) const;
+  [[nodiscard]] bool may_wait(const Lane& lane, Steady steady) const;
   [[nodiscard]] std::size_t share(std::size_t eighths) const;
   [[nodiscard]] std::size_t share_of(const Lane& lane, Kind kind) const;
   static void tried(const Session& session, Steady steady);

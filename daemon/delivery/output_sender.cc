@@ -65,8 +65,14 @@ void OutputSender::prepare(Session& session) {
     count_end(DeliveryOutcome::dropped, session.key.endpoint_id);
     mark(session, nullptr);
   }
-  parts_.queue.land(session);
-  parts_.queue.release_if_done(session, now());
+  leave(session);
+}
+
+// Ends the session's turn. Outputs that are left in the store are read once its marks are known.
+void OutputSender::leave(Session& session) {
+  const bool reads_on = session.more || !session.outputs.empty();
+  if (reads_on && session.marks > 0) parts_.shard.committer().hurry();
+  parts_.queue.leave(session, now());
 }
 
 void OutputSender::send(Session& session, const WebhookTarget& target) {
@@ -218,7 +224,7 @@ void OutputSender::fail(Session& session, const HttpOutcome& outcome) {
         session.key, session.outputs.front(), due, session.attempts + 1, marked(session),
         row_of(session, &outcome, parts_.clock.now() + std::max(due - now, wait)));
     parts_.queue.wake(lane, due);
-    leave(session);
+    parts_.queue.leave(session, now);  // nothing of the session is due soon
   }
   if (!parts_.queue.fails(lane) && !paused) return;
   paused ? parts_.queue.pause(lane, now + wait) : parts_.queue.put_off(lane, now + wait);

@@ -58,6 +58,7 @@ class OutputSender {
 
   // Begins no more tries.
   void stop() { stop_ = true; }
+  [[nodiscard]] bool stopped() const { return stop_; }
 
   // Sends the session's first output; drops it if its Endpoint has no webhook. Gives the outputs up
   // if the Endpoint was deleted.
@@ -102,7 +103,7 @@ class OutputSender {
   [[nodiscard]] std::function<void()> marked(Session& session);
   void given_up(Session& session, const model::Output& output, const std::string& reason,
                 const model::Result<void>& done);
-  void leave(Session& session) { parts_.queue.leave(session, now()); }
+  void leave(Session& session);
   void leave_for_a_while(Session& session);
 
   const DelivererSettings settings_;

@@ -325,6 +325,7 @@ void Scheduler::mark() {
       letters.marked.insert(letters.marked.end(), timers.begin(), timers.end());
     });
   });
+  if (in_hand_.size() >= settings_.max_in_hand) shard_.committer().hurry();
 }
 
 void Scheduler::failed(std::string_view message, const model::Error& error) {

@@ -160,6 +160,7 @@ struct Committer::Impl {
   std::condition_variable filled;   // the Committer's thread waits for work or the stop
   std::condition_variable drained;  // submitters wait for room
   std::deque<Item> waiting;
+  bool hurried = false;  // a commit or write waits, too, or the marks shall not wait
   bool running = false;
   bool stopping = false;
   bool retrying = true;
@@ -256,6 +257,15 @@ void Committer::mark(std::function<void(Connection&)> write, std::function<void(
   impl_->push(MarkItem{std::move(write), std::move(marked), std::move(delivery)});
 }
 
+void Committer::hurry() {
+  {
+    const std::lock_guard lock(impl_->mutex);
+    if (impl_->hurried || impl_->waiting.empty()) return;
+    impl_->hurried = true;
+  }
+  impl_->filled.notify_one();
+}
+
 void Committer::on_health(std::function<void(bool)> listener) {
   impl_->health_listener.with([&](auto& current) { current = std::move(listener); });
 }
@@ -279,10 +289,13 @@ void Committer::Impl::push(Item item) {
     end(std::get<WriteItem>(item), fail(failing_error()));
     return;
   }
+  const bool hurries = !std::holds_alternative<MarkItem>(item);
   waiting.push_back(std::move(item));
   const bool first = waiting.size() == 1;
+  const bool ends_wait = !hurried && (hurries || waiting.size() == settings.max_batch);
+  hurried = hurried || ends_wait;
   lock.unlock();
-  if (first) filled.notify_one();
+  if (first || ends_wait) filled.notify_one();
 }
 
 bool Committer::Impl::wait_for_batch(std::vector<Item>& batch) {
@@ -290,6 +303,7 @@ bool Committer::Impl::wait_for_batch(std::vector<Item>& batch) {
   std::unique_lock lock(mutex);
   filled.wait(lock, [this] { return !waiting.empty() || stopping; });
   if (waiting.empty()) return false;
+  filled.wait_for(lock, settings.mark_wait, [this] { return hurried || stopping; });
   const std::size_t count = std::min(waiting.size(), settings.max_batch);
   for (std::size_t i = 0; i < count; ++i) {
     const bool alone = to_run_alone(waiting.front()) != nullptr;
@@ -298,6 +312,7 @@ bool Committer::Impl::wait_for_batch(std::vector<Item>& batch) {
     waiting.pop_front();
     if (alone) break;
   }
+  hurried = !waiting.empty();
   lock.unlock();
   drained.notify_all();
   return true;

@@ -241,10 +241,11 @@ class Writer {
 };
 
 struct CommitterSettings {
-  std::size_t max_batch = 512;                // commits and writes in one transaction
+  std::size_t max_batch = 512;                // commits, writes and marks in one transaction
   std::size_t max_waiting = 65536;            // then `submit` and `write` block
   std::chrono::milliseconds min_backoff{10};  // between tries while the disk or database fails
   std::chrono::milliseconds max_backoff{1000};
+  std::chrono::milliseconds mark_wait{20};  // the longest wait of a mark for a commit or write
   // Must outlive the Committer. Null: the constructor's `clock`.
   const model::Clock* timer_clock = nullptr;
   // Checks a database that was away when it was opened. Called on the Committer's thread before its
@@ -257,8 +258,9 @@ struct CommitterSettings {
   }
 };
 
-// Group commit. One thread writes all waiting commits and writes in one transaction, commits it,
-// and then calls back in the order of submission.
+// Group commit. One thread writes all waiting commits, writes and marks in one transaction, commits
+// it, and then calls back in the order of submission. Marks wait for a commit or write, up to
+// `mark_wait`, so that they take no transaction of their own while there are others.
 //
 // - A store failure (disk full, locked, I/O error) never counts as an attempt: the batch is rolled
 //   back, `healthy()` turns false, and the same batch is tried again until it works or the
@@ -346,6 +348,8 @@ class Committer {
   // `delivery` is written as well. Its event has an id of this program.
   void mark(std::function<void(Connection&)> write, std::function<void()> marked = {},
             std::optional<PlainDelivery> delivery = {});
+  // Ends the wait of marks. For a service that can't go on without one. Does not block.
+  void hurry();
 
   // False from the first failed try of a transaction until a transaction works again.
   [[nodiscard]] bool healthy() const { return healthy_.load(std::memory_order_relaxed); }

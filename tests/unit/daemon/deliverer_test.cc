@@ -99,6 +99,16 @@ TEST_F(DelivererTest, OutputsOfASessionComeInOrder) {
   EXPECT_EQ(pending(), 0);
 }
 
+// A turn of a session ends after 16 outputs. The next ones are read once the marks are known.
+TEST_F(DelivererTest, SessionWithManyOutputsDoesNotWaitForItsMarks) {
+  committer_.mark_wait = std::chrono::hours(1);
+  restart();
+  const std::vector<std::string> texts(40, "hello");
+  say_silently(key("ann"), texts);
+  deliverer_->offer_earlier(key("ann"));
+  EXPECT_TRUE(eventually([&] { return received()["ann"].size() == texts.size(); }));
+}
+
 TEST_F(DelivererTest, OrderHoldsWithHardlyAnyConnections) {
   stop();
   deliverer_.reset();

@@ -139,7 +139,7 @@ TEST_F(DeliveryQueueTest, WaitingOutputsTakeABoundedMemory) {
   EXPECT_TRUE(queue_.takes_newest(web, s0, s0));
   auto newest = numbered({1});
   newest.front().data = {std::string(limit / 2, 'x')};
-  queue_.add(large, std::move(newest));
+  queue_.add(large, std::move(newest), t0, s0);
   EXPECT_EQ(large.outputs.size(), 2U);
   EXPECT_EQ(queue_.bytes_to_read(), 0U);
   EXPECT_FALSE(queue_.takes_newest(web, s0, s0));
@@ -156,26 +156,73 @@ TEST_F(DeliveryQueueTest, SessionThatAlwaysHasMoreIsLeftToTheStoreAfterSomeOutpu
   Session& session = begin(web);
   std::int64_t seq = 0;
   for (std::size_t n = 1; n < DeliveryQueueLimits().outputs_a_session; ++n) {
-    queue_.add(session, numbered({++seq}));
+    queue_.add(session, numbered({++seq}), t0, s0);
     session.outputs.pop_front();
     EXPECT_FALSE(session.more);
   }
-  queue_.add(session, numbered({++seq}));
+  queue_.add(session, numbered({++seq}), t0, s0);
   EXPECT_TRUE(session.more);
   EXPECT_EQ(session.outputs.size(), 1U);
 }
 
 TEST_F(DeliveryQueueTest, OutputsAreAddedBehindThoseInHandOnly) {
   Session& session = begin(good("a"));
-  session.outputs.front().seq = 5;
-  queue_.add(session, numbered({6, 7}));
+  queue_.add(session, numbered({6, 7}), t0, s0);
   EXPECT_EQ(session.outputs.size(), 3U);
   EXPECT_FALSE(session.more);
-  queue_.add(session, numbered({7}));
+  queue_.add(session, numbered({7}), t0, s0);
   EXPECT_EQ(session.outputs.size(), 3U) << "a read has seen the output";
   EXPECT_TRUE(session.more);
-  queue_.add(session, numbered({8}));
+  queue_.add(session, numbered({8}), t0, s0);
   EXPECT_EQ(session.outputs.size(), 3U) << "an earlier output is in the store";
+}
+
+TEST_F(DeliveryQueueTest, SessionThatAwaitsItsMarksWaitsForAConnectionWithItsNewestOutputs) {
+  Lane& web = good("a");
+  Session& session = begin(web);
+  queue_.add(session, numbered({2}), t0, s0);
+  session.outputs.clear();
+  session.marks = 2;
+  queue_.land(session);
+  queue_.release_if_done(session, t0);
+  queue_.add(session, numbered({2}), t0, s0);
+  EXPECT_TRUE(session.outputs.empty()) << "it was in hand before";
+  EXPECT_TRUE(session.more);
+  session.more = false;
+  queue_.add(session, numbered({3, 4}), t0, s0);
+  EXPECT_EQ(session.outputs.size(), 2U);
+  EXPECT_EQ(queue_.next_waiting(web), &session);
+  EXPECT_EQ(queue_.next(t0, s0), &web);
+}
+
+TEST_F(DeliveryQueueTest, SessionThatAwaitsItsMarksLeavesOthersTheirTurn) {
+  Lane& web = good("a");
+  queue_.wake(web, t0);  // the store has other sessions
+  Session& session = begin(web);
+  std::int64_t seq = 0;
+  for (std::size_t n = 1; n < DeliveryQueueLimits().outputs_a_session; ++n) {
+    session.outputs.clear();
+    session.marks = 1;
+    queue_.land(session);
+    queue_.add(session, numbered({++seq}), t0, s0);
+    EXPECT_EQ(queue_.next_waiting(web), &session);
+  }
+  session.outputs.clear();
+  queue_.add(session, numbered({++seq}), t0, s0);
+  EXPECT_TRUE(session.more);
+  EXPECT_EQ(queue_.next_waiting(web), nullptr);
+}
+
+TEST_F(DeliveryQueueTest, SessionThatAwaitsItsMarksDoesNotWaitForAnEndpointThatFails) {
+  Lane& web = good("a");
+  Session& session = begin(web);
+  session.outputs.clear();
+  session.marks = 1;
+  queue_.land(session);
+  for (int i = 0; i < DeliveryQueueLimits().failures; ++i) queue_.failed(begin(web), s0);
+  queue_.add(session, numbered({2}), t0, s0);
+  EXPECT_TRUE(session.outputs.empty());
+  EXPECT_TRUE(session.more);
 }
 
 TEST_F(DeliveryQueueTest, NothingIsReadAheadOfAnEndpointThatIsSlow) {

@@ -105,7 +105,7 @@ class World : public testing::Test {
 
   void open() {
     store_.reset();
-    auto opened = store::Store::open({.data_dir = folder_.path()}, clock_);
+    auto opened = store::Store::open({.data_dir = folder_.path(), .committer = committer_}, clock_);
     ASSERT_TRUE(opened) << opened.error().message;
     store_ = *std::move(opened);
   }
@@ -185,6 +185,7 @@ class World : public testing::Test {
 
   tests::TempFolder folder_;
   tests::ManualClock clock_;
+  store::CommitterSettings committer_;
   std::unique_ptr<store::Store> store_;
   std::string organisation_;
   nlohmann::json report_;

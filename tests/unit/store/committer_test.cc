@@ -30,6 +30,62 @@ TEST_F(CommitterTest, SessionCommitSurvivesReopening) {
   EXPECT_EQ(store_->first().outbox().outputs(key_of("ann"), 0, 10)->size(), 1U);
 }
 
+// Marks wait for longer than a test takes.
+class CommitterMarks : public StoreTest {
+ protected:
+  void SetUp() override {
+    auto settings = place_.store();
+    settings.committer.mark_wait = std::chrono::hours(1);
+    auto opened = Store::open(settings, clock_);
+    ASSERT_TRUE(opened) << opened.error().message;
+    store_ = *std::move(opened);
+  }
+  std::future<void> mark() {
+    auto marked = std::make_shared<std::promise<void>>();
+    store_->committer().mark([](Connection&) {}, [marked] { marked->set_value(); });
+    return marked->get_future();
+  }
+};
+
+TEST_F(CommitterMarks, AreWrittenWithTheNextCommit) {
+  auto& committer = store_->committer();
+  const auto before = committer.transactions();
+  auto first = mark();
+  auto second = mark();
+  ASSERT_EQ(commit_now(turn(key_of("ann"), 0, 1)), Outcome::committed);
+  first.wait();
+  second.wait();
+  // A transaction is counted after its callbacks. So a second one sees the count of the first.
+  std::promise<std::uint64_t> counted;
+  committer.submit(turn(key_of("ann"), 1, 2),
+                   [&](Outcome, const auto&) { counted.set_value(committer.transactions()); });
+  EXPECT_EQ(counted.get_future().get(), before + 1);
+}
+
+TEST_F(CommitterMarks, AreWrittenAtOnceForOneWhoHurries) {
+  auto marked = mark();
+  store_->committer().hurry();
+  marked.wait();
+}
+
+TEST_F(CommitterMarks, AreWrittenAtTheStop) {
+  auto marked = mark();
+  store_->committer().stop();
+  EXPECT_EQ(marked.wait_for(std::chrono::seconds(0)), std::future_status::ready);
+}
+
+TEST_F(CommitterMarks, AreWrittenOnceABatchIsFull) {
+  std::future<void> marked;
+  for (std::size_t i = 0; i < CommitterSettings{}.max_batch; ++i) marked = mark();
+  marked.wait();
+}
+
+TEST_F(CommitterTest, MarkWaitsForAShortTimeOnly) {
+  std::promise<void> marked;
+  store_->committer().mark([](Connection&) {}, [&] { marked.set_value(); });
+  marked.get_future().wait();
+}
+
 TEST_F(CommitterTest, CommitAgainstAnotherVersionIsConflictAndChangesNothing) {
   ASSERT_EQ(commit_now(turn(key_of("ann"), 0, 1)), Outcome::committed);
   EXPECT_EQ(commit_now(turn(key_of("ann"), 0, 2)), Outcome::conflict);
