@@ -434,6 +434,11 @@ std::vector<std::int32_t> KafkaConsumer::unread() const {
 // Makes the library read `partitions_`, each from its next offset.
 Result<void> KafkaConsumer::restart_library() {
   unburied_.reset();  // it comes again, because `next` has not passed it
+  // If a partition was given up while it was paused, the library still has it paused. This comes
+  // before the assignment. A resume beside the library's order to start a partition can make this
+  // order look outdated. Then the library drops it, and the partition is never read (librdkafka
+  // 2.0.2, rd_kafka_toppar_op_serve; librdkafka's issue 2190).
+  pause_all(false);
   KafkaOffsets from;
   for (const auto& [number, partition] : partitions_) from[number] = partition.next;
   auto begun = kafka_result(
@@ -441,8 +446,6 @@ Result<void> KafkaConsumer::restart_library() {
       "The partitions can't be read");
   if (!begun) return begun;
   library_is_behind_ = false;
-  // If a partition was given up while it was paused, the library still has it paused.
-  pause_all(false);
   return {};
 }
 
