@@ -112,7 +112,7 @@ void Deliverer::take(store::DueDelivery newest, SteadyClock::time_point unseen_u
     return queue_.wait(queue_.take(lane, std::move(newest), generation), now());
   }
   queue_.add(*session, std::move(newest.outputs), now(), SteadyClock::now());
-  if (session->more) hurry(*session);
+  if (session->more && session->outputs.empty()) sender_.leave(*session);
 }
 
 void Deliverer::take_earlier(const model::SessionKey& key) {
@@ -122,15 +122,9 @@ void Deliverer::take_earlier(const model::SessionKey& key) {
     return;
   }
   session->more = true;
-  hurry(*session);
-  if (!session->begun) return queue_.leave(*session, now());
+  if (!session->begun) return sender_.leave(*session);
   // All outputs but the first, which may be in flight, are read again.
   if (session->outputs.size() > 1) session->outputs.resize(1);
-}
-
-// Ends the wait of marks if the session's next outputs can't be read before they are known.
-void Deliverer::hurry(const Session& session) {
-  if (session.outputs.empty() && session.marks > 0) shard_.committer().hurry();
 }
 
 void Deliverer::try_now(const std::string& endpoint_id) {

@@ -149,7 +149,6 @@ class Deliverer final : public Service {
   // Looking for outputs.
   void take(store::DueDelivery newest, SteadyClock::time_point unseen_until);
   void take_earlier(const model::SessionKey& key);
-  void hurry(const Session& session);
   void try_now(const std::string& endpoint_id);
   void take_first(const model::SessionKey& key);
   void look();

@@ -68,7 +68,6 @@ void OutputSender::prepare(Session& session) {
   leave(session);
 }
 
-// Ends the session's turn. Outputs that are left in the store are read once its marks are known.
 void OutputSender::leave(Session& session) {
   const bool reads_on = session.more || !session.outputs.empty();
   if (reads_on && session.marks > 0) parts_.shard.committer().hurry();

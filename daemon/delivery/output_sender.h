@@ -68,6 +68,10 @@ class OutputSender {
   void give_up(Session& session, std::size_t outputs, const std::string& reason,
                const HttpOutcome* outcome);
 
+  // Ends the session's turn. Its outputs are left in the store, and are read once its marks are
+  // known. Ends the wait of these marks.
+  void leave(Session& session);
+
   // The POSTs to be sent now.
   [[nodiscard]] std::vector<HttpClient::Exchange> take_batch() { return std::exchange(batch_, {}); }
 
@@ -103,7 +107,6 @@ class OutputSender {
   [[nodiscard]] std::function<void()> marked(Session& session);
   void given_up(Session& session, const model::Output& output, const std::string& reason,
                 const model::Result<void>& done);
-  void leave(Session& session);
   void leave_for_a_while(Session& session);
 
   const DelivererSettings settings_;
