@@ -510,7 +510,6 @@ void PostgresDriver::deliver(const Sent& sent, PostgresResult result) {
     const bool of_many = sent.answers.size() > 1;
     const auto number = of_many ? columns.back().integer : 1;
     SqlAnswer& answer = *sent.answers.at(static_cast<std::size_t>(number) - 1);
-    ++answer.rows;
     answer.columns.insert(answer.columns.end(), columns.begin(), columns.end() - (of_many ? 1 : 0));
   }
 }

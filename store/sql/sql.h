@@ -84,10 +84,9 @@ struct SqlSlot {
   bool null = false;
 };
 
-// The rows of a statement that was asked ahead.
+// The rows of a statement that was asked for ahead.
 struct SqlAnswer {
   bool arrived = false;
-  std::size_t rows = 0;
   std::vector<SqlSlot> columns{};  // of all rows, one row after the other
 };
 
@@ -533,7 +532,7 @@ class Asked {
   // The first row, if there was one. This or `take_all` is called once. Throws SqlError.
   [[nodiscard]] std::optional<std::tuple<Out...>> take() {
     settle();
-    if (answer_->rows == 0) return std::nullopt;
+    if (answer_->columns.empty()) return std::nullopt;
     return detail::take_row<Out...>(answer_->columns);
   }
 

@@ -116,7 +116,6 @@ class SqliteStatement final : public Statement {
   void ask(const std::shared_ptr<SqlAnswer>& answer) override {
     const detail::ResetAtEnd reset{*this};
     for (bool more = execute(); more; more = fetch()) {
-      ++answer->rows;
       std::ranges::move(columns(), std::back_inserter(answer->columns));
     }
     answer->arrived = true;
