@@ -172,6 +172,7 @@ struct Committer::Impl {
   // reported an error, so that its outcome has to be looked up.
   const std::string writer_id = model::new_id();
   std::int64_t batch_number = 0;
+  std::uint64_t last_commits = 0;                        // of the last transaction
   std::chrono::steady_clock::time_point commit_begun{};  // of the last COMMIT
   bool outcome_unknown = false;
   bool outcome_uncertain = false;  // the last try's COMMIT reported an error, but may have worked
@@ -304,6 +305,10 @@ bool Committer::Impl::wait_for_batch(std::vector<Item>& batch) {
   filled.wait(lock, [this] { return !waiting.empty() || stopping; });
   if (waiting.empty()) return false;
   filled.wait_for(lock, settings.mark_wait, [this] { return hurried || stopping; });
+  constexpr std::size_t several = 4;
+  if (gated && last_commits >= several) {
+    filled.wait_for(lock, settings.commit_wait, [this] { return stopping; });
+  }
   const std::size_t count = std::min(waiting.size(), settings.max_batch);
   for (std::size_t i = 0; i < count; ++i) {
     const bool alone = to_run_alone(waiting.front()) != nullptr;
@@ -503,6 +508,7 @@ void Committer::Impl::finish(std::span<Item> batch) {
       mark.marked();
     }
   }
+  last_commits = committed;
   owner.commits_.fetch_add(committed, std::memory_order_relaxed);
   owner.transactions_.fetch_add(1, std::memory_order_relaxed);
 }

@@ -246,6 +246,9 @@ struct CommitterSettings {
   std::chrono::milliseconds min_backoff{10};  // between tries while the disk or database fails
   std::chrono::milliseconds max_backoff{1000};
   std::chrono::milliseconds mark_wait{20};  // the longest wait of a mark for a commit or write
+  // With PostgreSQL, the wait for further commits if the last transaction had several, so that a
+  // transaction's statements serve more of them.
+  std::chrono::milliseconds commit_wait{2};
   // Must outlive the Committer. Null: the constructor's `clock`.
   const model::Clock* timer_clock = nullptr;
   // Checks a database that was away when it was opened. Called on the Committer's thread before its
@@ -260,7 +263,9 @@ struct CommitterSettings {
 
 // Group commit. One thread writes all waiting commits, writes and marks in one transaction, commits
 // it, and then calls back in the order of submission. Marks wait for a commit or write, up to
-// `mark_wait`, so that they take no transaction of their own while there are others.
+// `mark_wait`, so that they take no transaction of their own while there are others. With
+// PostgreSQL commits wait for each other under load (`commit_wait`). Kept by:
+// PostgresTest.CommitsWaitForOthersIfTheLastTransactionHadSeveral.
 //
 // - A store failure (disk full, locked, I/O error) never counts as an attempt: the batch is rolled
 //   back, `healthy()` turns false, and the same batch is tried again until it works or the

@@ -3,6 +3,7 @@
 
 #include <condition_variable>
 #include <future>
+#include <latch>
 #include <map>
 #include <mutex>
 #include <set>
@@ -233,6 +234,28 @@ TEST_F(PostgresTest, ScriptIsCutAtTheEndsOfStatementsAndNotInsideAFunction) {
       "INSERT INTO numbers\n"
       " VALUES (2)");
   EXPECT_EQ(outside_->value<std::int64_t>("SELECT SUM(n) FROM numbers"), 3);
+}
+
+TEST_F(PostgresTest, CommitsWaitForOthersIfTheLastTransactionHadSeveral) {
+  auto database = Database::open(place_.database());
+  ASSERT_TRUE(database);
+  // The wait is longer than a test takes.
+  Committer committer(**database, clock_, {.commit_wait = std::chrono::hours(1)});
+  std::latch first(4);
+  const auto submit = [&](int user) {
+    committer.submit(turn(key_of("user" + std::to_string(user)), 0, user),
+                     [&, user](Outcome outcome, const auto&) {
+                       EXPECT_EQ(outcome, Outcome::committed);
+                       if (user < 4) first.count_down();
+                     });
+  };
+  for (int user = 0; user < 4; ++user) submit(user);
+  committer.start();
+  first.wait();
+  for (int user = 4; user < 24; ++user) submit(user);
+  committer.stop();  // ends the wait
+  EXPECT_EQ(committer.commits(), 24U);
+  EXPECT_EQ(committer.transactions(), 2U);
 }
 
 TEST_F(PostgresTest, ManyTurnsCostAFewRoundTripsAndStatements) {
