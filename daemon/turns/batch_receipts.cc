@@ -47,7 +47,7 @@ bool begins(const model::Event& event) {
 
 // Nodes and changes of variables.
 void add_notes(ReceiptText& row, const model::TurnNotes& notes) {
-  if (!notes.nodes.empty()) row.add_texts("nodes", notes.nodes);
+  if (!notes.nodes.empty()) row.add_lines("nodes", notes.nodes);
   row.add("nodesRun", static_cast<std::int64_t>(notes.nodes_run));
   if (!notes.branches.empty()) row.add_texts("branches", notes.branches);
   if (notes.keeps_event) row.add("collected", true);

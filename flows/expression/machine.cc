@@ -89,7 +89,7 @@ Value Machine::evaluate(NodeId id) {
 
 Value Machine::root(const Node& node) {
   at_ = node.at;
-  if (node.root == &Scope::input && scope_.complete_input) scope_.complete_input();
+  if (node.root == &Scope::input && scope_.complete_input) scope_.complete_input({});
   const nlohmann::json* value = scope_.*node.root;
   return value == nullptr ? Value() : Value::from(*value);
 }
@@ -167,7 +167,12 @@ std::optional<Value> Machine::input_member(const Node& node) {
   if (whole.kind != NodeKind::root || whole.root != &Scope::input || !scope_.complete_input) {
     return std::nullopt;
   }
-  auto found = Value::from(*scope_.input).find(node.text);
+  const Value input = Value::from(*scope_.input);
+  auto found = input.find(node.text);
+  if (!found) {
+    scope_.complete_input(node.text);
+    found = input.find(node.text);
+  }
   return found && step() ? found : std::nullopt;
 }
 

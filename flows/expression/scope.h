@@ -56,9 +56,10 @@ class Observer {
 // time, because Math.random() advances `random`.
 struct Scope {
   const nlohmann::json* input = nullptr;
-  // Adds the members of `input` that few expressions read. It is called before an evaluation reads
-  // `input` as a whole, or a member that is not there. Empty: all members are there.
-  std::function<void()> complete_input{};
+  // Makes the member of `input` with this name, or all members if the name is empty. It is called
+  // before an evaluation reads a member that is not there, or `input` as a whole. Empty: all
+  // members are there.
+  std::function<void(std::string_view name)> complete_input{};
   const nlohmann::json* context = nullptr;
   const nlohmann::json* profile = nullptr;
   const nlohmann::json* arguments = nullptr;  // of the entered Flow

@@ -1,15 +1,12 @@
 #include "flows/turn/turn.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "flows/json_members.h"
-#include "flows/lexicon/lexicon.h"
 #include "flows/node_types.h"
 #include "flows/turn/share.h"
 #include "store/model/json.h"
-#include "store/text/times.h"
 #include "store/text/utf8.h"
 
 namespace conversed::flows {
@@ -17,8 +14,6 @@ namespace {
 
 constexpr std::size_t max_log_bytes = 1000;
 constexpr std::size_t max_log_lines = 100;
-// Walking through some bytes of a value takes a few ns, and copying them ten times that.
-constexpr std::size_t json_bytes_a_step = 16;
 
 // Whether the value nests no deeper than `most`. A scalar has depth 0. Recurses at most that deep.
 bool nests_within(const nlohmann::json& value, std::size_t most) {
@@ -54,7 +49,7 @@ Turn::Turn(TurnInput input)
   context_.limit = input_.limits.context_bytes;
   profile_.limit = input_.limits.profile_bytes;
   scope_.input = &input_object_;
-  scope_.complete_input = [this] { complete_input(); };
+  scope_.complete_input = [this](std::string_view name) { complete_input(name); };
   scope_.context = &effects_.session.context;
   scope_.profile = &input_.profile.data;
   scope_.tokens = &input_.assets.tokens;
@@ -63,31 +58,6 @@ Turn::Turn(TurnInput input)
   scope_.observer = input_.observer;
   // The event's id seeds all random choices, so a rerun makes the same ones.
   scope_.random = expression::Random(hash_of(input_.event.id));
-}
-
-// Few Flows read these members.
-void Turn::complete_input() {
-  if (std::exchange(input_is_complete_, true)) return;
-  const auto& event = input_.event;
-  input_object_["URLToken"] = input_.endpoint.url_token;
-  input_object_["channel"] = input_.endpoint.name;
-  input_object_["currentTime"] = text::iso_time(input_.now);
-  input_object_["execution"] = executions_;
-  input_object_["inputId"] = event.id;
-  input_object_["sessionId"] = event.session.session_id;
-  input_object_["traceId"] = event.trace_id;
-  input_object_["userId"] = event.session.user_id;
-}
-
-nlohmann::json& Turn::input_object() {
-  complete_input();
-  return input_object_;
-}
-
-const std::string& Turn::input_text() const {
-  static const std::string none;
-  const std::string* text = find_text(input_object_, "text");
-  return text == nullptr ? none : *text;
 }
 
 std::size_t Turn::measure(const nlohmann::json& value, std::size_t enough) {
@@ -203,16 +173,19 @@ Result<void> Turn::check_assign(const expression::Path& path, nlohmann::json val
   return done;
 }
 
-void Turn::note_step(std::string step) {
-  constexpr std::size_t usual_nodes = 16;
-  auto& nodes = effects_.notes.nodes;
-  if (nodes.empty()) nodes.reserve(usual_nodes);
-  if (nodes.size() < model::TurnNotes::most_nodes) nodes.emplace_back();
-  nodes.back() = of_its_flow(std::move(step));
+void Turn::note_node() {
+  constexpr std::size_t usual_bytes = 256;
+  auto& notes = effects_.notes;
+  if (notes.nodes.empty()) notes.nodes.reserve(usual_bytes);
+  if (notes.nodes_run > model::TurnNotes::most_nodes) notes.nodes.resize(last_noted_);
+  last_noted_ = notes.nodes.size();
+  append_here(notes.nodes);
+  notes.nodes += '\n';
 }
 
-std::string Turn::of_its_flow(std::string step) const {
-  return &flow() == &input_.flow ? std::move(step) : flow().name() + ": " + step;
+void Turn::append_here(std::string& text) const {
+  if (&flow() != &input_.flow) text.append(flow().name()).append(": ");
+  text += here().address;
 }
 
 model::TurnNotes::Change* Turn::note_change(std::string_view path, std::size_t bytes,
@@ -297,11 +270,9 @@ void Turn::choose_locale() {
   if (locale.empty()) locale = matching_locale(locale_, known);
   const std::string_view primary = known.empty() ? std::string_view() : known.front();
   wording_ = {.locale = locale.empty() ? primary : locale, .primary = primary};
-  input_object_["locale"] = wording_.locale;
-}
-
-void Turn::set_input_error(std::string_view code, std::string_view message, int status) {
-  input_object_["error"] = {{"code", code}, {"message", message}, {"status", status}};
+  if (const auto made = input_object_.find("locale"); made != input_object_.end()) {
+    *made = wording_.locale;
+  }
 }
 
 // Two Flows may have Nodes with the same address. A Flow's name contains no line feed.
@@ -352,164 +323,6 @@ Result<void> Turn::check_kept(const nlohmann::json& value) {
                   limits.frame_bytes, " bytes");
 }
 
-void Turn::set_state(std::string name) {
-  state_ = std::move(name);
-  input_object_["state"] = state_.empty() ? default_state : state_;
-}
-
-Result<void> Turn::replace_input(std::string text, nlohmann::json data) {
-  input_object_["type"] = text.empty() ? "data" : "text";
-  input_object_["text"] = std::move(text);
-  input_object_["data"] = data.is_null() ? nlohmann::json::object() : std::move(data);
-  input_object_["slots"] = nlohmann::json::object();
-  slots_filled_.reset();
-  return find_slots({&input_.flow});
-}
-
-namespace {
-
-// The entries that a session added to a lexicon. Their shape was checked before they were stored.
-// Entries of a wrong shape are left out.
-std::vector<lexicon::Entry> added_entries(const nlohmann::json& list) {
-  std::vector<lexicon::Entry> entries;
-  const auto texts = [](const nlohmann::json& value, const char* name) {
-    std::vector<std::string> found;
-    const nlohmann::json* items = find_member(value, name);
-    if (items == nullptr || !items->is_array()) return found;
-    for (const auto& item : *items) {
-      if (item.is_string()) found.push_back(item.get<std::string>());
-    }
-    return found;
-  };
-  for (const auto& item : list) {
-    const std::string* main = find_text(item, "main");
-    if (main == nullptr) continue;
-    entries.push_back({.main_keyphrase = *main,
-                       .keyphrases = texts(item, "keyphrases"),
-                       .slots = texts(item, "slots"),
-                       .data = item.value("data", nlohmann::json())});
-  }
-  return entries;
-}
-
-// The ids of the lexicons with hits in `input.slots`.
-std::set<std::string, std::less<>> lexicons_of_hits(const nlohmann::json& slots) {
-  std::set<std::string, std::less<>> ids;
-  for (const auto& hits : slots) {
-    for (const auto& hit : hits) {
-      if (const std::string* id = find_text(hit, "lexiconId")) ids.insert(*id);
-    }
-  }
-  return ids;
-}
-
-// The names of the Flows' lexicons without repeats, and whether the first Flow has each.
-std::vector<std::pair<std::string, bool>> lexicons_of(const std::vector<const Flow*>& flows) {
-  std::vector<std::pair<std::string, bool>> lexicons;
-  std::set<std::string_view> seen;
-  for (const Flow* flow : flows) {
-    for (const auto& name : flow->lexicons()) {
-      if (seen.insert(name).second) lexicons.emplace_back(name, flow == flows.front());
-    }
-  }
-  return lexicons;
-}
-
-std::size_t lexicon_hit_size(const lexicon::Hit& hit, std::size_t enough) {
-  constexpr std::size_t members = 150;  // the bytes of the members' names and numbers
-  return members + 2 * hit.entry->main_keyphrase.size() + hit.phrase->size() +
-         model::json_size(hit.entry->data, enough);
-}
-
-void put_hit(nlohmann::json& slots, const std::string& slot, nlohmann::json hit) {
-  auto& hits = slots[slot];
-  if (!hits.is_array()) hits = nlohmann::json::array();
-  hits.push_back(std::move(hit));
-}
-
-}  // namespace
-
-std::vector<const Flow*> Turn::entered_flows() const {
-  std::vector<const Flow*> flows;
-  for (auto frame = frames_.rbegin(); frame != frames_.rend(); ++frame) {
-    flows.push_back(frame->flow);
-  }
-  return flows;
-}
-
-Result<std::vector<std::shared_ptr<const lexicon::Lexicon>>> Turn::lexicon_of(
-    const std::string& name) {
-  std::vector<std::shared_ptr<const lexicon::Lexicon>> parts;
-  auto found = input_.library->find_lexicon(name);
-  if (!found && found.error().code == model::Errc::not_found) return parts;
-  if (!found) return model::fail(found.error());
-  const auto added = keyphrases_.find(name);
-  // The lexicon is made for one search. That takes a step for some bytes.
-  if (added != keyphrases_.end() &&
-      budget_.step(model::json_size(*added, input_.limits.turn_steps) / 4)) {
-    parts.push_back(
-        std::make_shared<const lexicon::Lexicon>((*found)->id(), name, added_entries(*added)));
-  }
-  parts.push_back(std::move(*found));
-  return parts;
-}
-
-Result<void> Turn::find_slots(const std::vector<const Flow*>& flows) {
-  if (input_text().empty() || input_.library == nullptr) return {};
-  const auto known = lexicons_of_hits(input_object_["slots"]);
-  std::vector<std::shared_ptr<const lexicon::Lexicon>> held;
-  std::vector<const lexicon::Lexicon*> lexicons;
-  std::set<const lexicon::Lexicon*> firsts;  // of the first Flow
-  bool finds_more = false;
-  for (const auto& [name, of_first] : lexicons_of(flows)) {
-    auto parts = lexicon_of(name);
-    if (!parts) return model::fail(parts.error());
-    for (auto& part : *parts) {
-      lexicons.push_back(part.get());
-      if (of_first) firsts.insert(part.get());
-      finds_more = finds_more || !known.contains(part->id());
-      held.push_back(std::move(part));
-    }
-  }
-  if (!finds_more) return {};
-  // One search for all lexicons, because their hits may overlap.
-  auto hits = lexicon::find_keyphrases(input_text(), lexicons, input_.limits.slot_hits, &budget_);
-  std::stable_partition(hits.begin(), hits.end(),
-                        [&](const lexicon::Hit& hit) { return firsts.contains(hit.lexicon); });
-  for (const auto& hit : hits) {
-    if (known.contains(hit.lexicon->id())) continue;
-    // Counts the hit before the copy, because an entry's data may be large.
-    const std::size_t size = lexicon_hit_size(hit, input_.limits.slot_bytes);
-    if (!budget_.step(size / json_bytes_a_step)) break;
-    for (const auto& slot : hit.slots()) {
-      if (takes_hit(slot.size() + size)) put_hit(input_object_["slots"], slot, to_json(hit));
-    }
-  }
-  return {};
-}
-
-bool Turn::takes_hit(std::size_t bytes) {
-  const Limits& limits = input_.limits;
-  if (!slots_filled_) {
-    const auto& slots = input_object_["slots"];
-    slots_filled_ = Filled{};
-    for (const auto& hits : slots) slots_filled_->hits += hits.size();
-    slots_filled_->bytes = measure(slots, limits.slot_bytes);
-  }
-  Filled& filled = *slots_filled_;
-  const bool taken = filled.hits < limits.slot_hits && filled.bytes + bytes <= limits.slot_bytes;
-  if (taken) {
-    ++filled.hits;
-    filled.bytes += bytes;
-  }
-  if ((!taken || filled.hits == limits.slot_hits) && !std::exchange(slots_full_, true)) {
-    log("the Flow '" + flow().name() + "': input.slots is full; it holds at most " +
-        std::to_string(limits.slot_hits) + " hits and " + std::to_string(limits.slot_bytes) +
-        " bytes, and further hits are left out");
-  }
-  return taken;
-}
-
 Result<void> Turn::add_keyphrase(const std::string& lexicon, nlohmann::json entry) {
   constexpr std::size_t max_entry_bytes = 4096;
   if (!nests_within(entry, input_.limits.value_depth) ||
@@ -533,12 +346,6 @@ Result<void> Turn::add_keyphrase(const std::string& lexicon, nlohmann::json entr
   }
   list.push_back(std::move(entry));
   return {};
-}
-
-void Turn::add_slot(const std::string& slot, nlohmann::json hit) {
-  if (takes_hit(slot.size() + model::json_size(hit, input_.limits.slot_bytes))) {
-    put_hit(input_object_["slots"], slot, std::move(hit));
-  }
 }
 
 Result<void> Turn::follow_up(FollowUpWish wish) {
@@ -593,7 +400,9 @@ std::string_view Turn::set_branch() const {
 
 void Turn::note_branch(const std::string& name) {
   auto& branches = effects_.notes.branches;
-  auto chosen = of_its_flow(here().address + " = " + name);
+  std::string chosen;
+  append_here(chosen);
+  chosen += " = " + name;
   const bool is_noted = std::ranges::find(branches, chosen) != branches.end();
   if (!is_noted && branches.size() < model::TurnNotes::most_branches) {
     branches.push_back(std::move(chosen));

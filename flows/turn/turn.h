@@ -228,8 +228,9 @@ class Turn {
   }
   // `input`, for Nodes that change it.
   [[nodiscard]] nlohmann::json& input_object();
-  // Adds the members of `input` that expressions would add when they read them.
-  void complete_input();
+  // Makes the member of `input` with this name as the Turn's input has it, or all members if the
+  // name is empty. Members that are there stay.
+  void complete_input(std::string_view name = {});
 
   // Says something to the user. `data` is null when there is none.
   [[nodiscard]] Result<void> output(std::string text, nlohmann::json data);
@@ -325,6 +326,13 @@ class Turn {
                                        const std::string& address) const;
   // The current Flow, then the Flows that entered it, from the inside out.
   [[nodiscard]] std::vector<const Flow*> entered_flows() const;
+  // Walking through some bytes of a value takes a few ns, and copying them ten times that.
+  static constexpr std::size_t json_bytes_a_step = 16;
+
+  [[nodiscard]] nlohmann::json event_data() const;
+  [[nodiscard]] std::string_view state_name() const {
+    return state_.empty() ? std::string_view(default_state) : state_;
+  }
   // Chooses the session's locale. Called whenever the profile or the input changes it.
   void choose_locale();
   // Searches the text by the lexicons of the Flows, each once. Appends the hits to `input.slots`:
@@ -335,15 +343,16 @@ class Turn {
       const std::string& name);
   // Whether `input.slots` takes another hit of that many bytes. If so, counts it.
   [[nodiscard]] bool takes_hit(std::size_t bytes);
-  // Appends to the Nodes of the event's receipt. Of many only the first ones and the last are kept.
-  void note_step(std::string step);
+  // Appends the current Node to the Nodes of the event's receipt. Of many only the first ones and
+  // the last are kept.
+  void note_node();
   // Notes a write for the event's receipt, before it is made. `value` null: it is removed. A write
   // of the same value is no change.
   void note_write(const expression::Path& path, std::size_t bytes, const nlohmann::json* value);
   // The same for a whole root that is emptied.
   void note_reset(expression::Path::Root which);
-  // With the Flow's name before it, unless it is the Endpoint's.
-  [[nodiscard]] std::string of_its_flow(std::string step) const;
+  // Appends the current Node's address, with the Flow's name before it unless it is the Endpoint's.
+  void append_here(std::string& text) const;
   // The new note of a change. Null: the place has one already, or the list is full.
   [[nodiscard]] model::TurnNotes::Change* note_change(std::string_view path, std::size_t bytes,
                                                       const nlohmann::json* value);
@@ -376,7 +385,8 @@ class Turn {
   // Values of the execution. They go into its state if the Turn ends before the execution.
   model::Execution execution_;
   nlohmann::json input_object_;
-  bool input_is_complete_ = false;  // it has what `complete_input` adds
+  bool input_is_complete_ = false;  // it has all members that `complete_input` makes
+  std::size_t last_noted_ = 0;      // where the last Node begins in the notes' Nodes
   struct Filled {
     std::size_t hits = 0;
     std::size_t bytes = 0;

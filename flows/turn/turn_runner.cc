@@ -99,7 +99,9 @@ void TurnRunner::begin_execution() {
   execution_.flow_id = input_.endpoint.flow_id;
   execution_.flow_version = input_.flow_version;
   execution_.keyed = event().claim && event().claim->kind == model::Claim::Kind::keyed_event;
-  make_input_object();
+  input_object_ = nlohmann::json::object();
+  input_is_complete_ = false;
+  note_locale();
   count_follow_up();
 }
 
@@ -109,26 +111,27 @@ void TurnRunner::keep_inject() {
   untaken_.push_back(
       {{"n", executions_},
        {"at", model::to_unix_ms(input_.now)},
-       {"event",
-        {{"id", event().id}, {"text", input_object_["text"]}, {"data", input_object_["data"]}}}});
+       {"event", {{"id", event().id}, {"text", input_text()}, {"data", event_data()}}}});
 }
 
 // Whether a Node may look for the inject later: of this Flow, of the Endpoint's, of Flows in which
 // the session waits, or of Flows that one of these enters.
 bool TurnRunner::may_wait_for_event() {
-  std::vector<std::string> names;
+  if (input_.flow.keeps_injects()) return true;
+  std::vector<std::string> names;  // of other Flows
   std::set<std::string, std::less<>> known;
   const auto add = [&](const std::string& name) {
     budget().step(steps_a_name);
-    if (known.insert(name).second) names.push_back(name);
+    if (name != input_.flow.name() && known.insert(name).second) names.push_back(name);
   };
-  add(input_.flow.name());
+  for (const auto& name : input_.flow.entered()) add(name);
   if (input_.is_follow_up_flow) {
     for (const auto& [name, id] : input_.assets.flow_ids) {
       if (id == input_.endpoint.flow_id) add(name);
     }
   }
   for (const auto* place : {&waiting_, &behind_}) {
+    if (place->is_null()) continue;
     for (const auto& standing : standings_of(*place, 0)) add(standing.flow);
   }
   std::size_t looked_up = 0;  // of the names, to which the loop adds
@@ -297,7 +300,7 @@ Result<void> TurnRunner::count_visit() {
     return exceeded("runs more than ", limits.visits_per_node, " times in one Turn");
   }
   effects_.notes.nodes_run = nodes_run_;
-  note_step(here().address);
+  note_node();
   if (input_.observer != nullptr) input_.observer->runs(flow(), here(), scope());
   return {};
 }

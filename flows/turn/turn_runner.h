@@ -88,7 +88,6 @@ class TurnRunner : public Turn {
   Result<void> restore_execution();
   // The input and the numbers of the execution. False if their shape is wrong.
   [[nodiscard]] bool restore_progress(nlohmann::json& state);
-  void make_input_object();
   void note_locale();
   [[nodiscard]] nlohmann::json frames(bool pinned) const;
   [[nodiscard]] nlohmann::json execution_state();

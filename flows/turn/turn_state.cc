@@ -16,12 +16,6 @@ using nlohmann::json;
 // The format of both states below. Later versions of the daemon read them, too.
 constexpr int state_format = 1;
 
-std::string_view source_name(EventType type) {
-  if (type == EventType::user_message) return "user";
-  if (type == EventType::time_out) return "timeOut";
-  return type == EventType::follow_up ? "followUp" : "inject";
-}
-
 tl::unexpected<model::Error> unreadable(const char* what) {
   return model::fail(Errc::internal, std::string("the ") + what + "'s stored state can't be read");
 }
@@ -207,26 +201,6 @@ bool TurnRunner::restore_progress(json& state) {
   if (!input_object_["slots"].is_object()) input_object_["slots"] = json::object();
   choose_locale();
   return true;
-}
-
-void TurnRunner::make_input_object() {
-  const bool has_text = !event().text.value_or("").empty();
-  input_object_ = json::object();
-  input_is_complete_ = false;
-  auto& members = input_object_.get_ref<json::object_t&>();
-  // Members are added in the order of their names, so each goes to the end.
-  const auto add = [&](const char* name, json value) {
-    members.emplace_hint(members.end(), name, std::move(value));
-  };
-  // Always an object, so that `!input.data.orderId` is true for an input without data.
-  add("data", event().data.is_null() ? json::object() : event().data);
-  add("locale", "");
-  add("slots", json::object());
-  add("source", source_name(event().type));
-  add("state", state_.empty() ? default_state : state_);
-  add("text", event().text.value_or(""));
-  add("type", has_text ? "text" : "data");
-  note_locale();
 }
 
 // A message, or an inject, may tell the locale. An unknown one changes nothing.

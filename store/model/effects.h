@@ -121,9 +121,10 @@ struct TurnNotes {
     std::optional<std::size_t> bytes_before{};
     std::optional<std::string> before{};  // that value as JSON; none: it is not known, or too large
   };
-  // Addresses of the Nodes that ran, in order; of another Flow with its name before. The last is
-  // where the Turn ended. Nodes between the first ones and the last may be left out.
-  std::vector<std::string> nodes;
+  // Addresses of the Nodes that ran, in order, each with a line feed; of another Flow with its name
+  // before. The last is where the Turn ended. Nodes between the first ones and the last may be left
+  // out.
+  std::string nodes;
   std::size_t nodes_run = 0;
   std::vector<std::string> branches{};  // that Nodes chose: `nodes[0] = long`, each once
   std::vector<Change> changes;          // the last one of each path, in their order

@@ -167,21 +167,31 @@ void ReceiptText::append_json(std::string_view json) {
   text_.add(end_of_text);
 }
 
+void ReceiptText::append_behind(std::string_view before, std::string_view text) {
+  const auto shared = shared_by(before, text);
+  if (shared < 2 || !is_printable(text)) return append(text);
+  text_.add('<');
+  text_.add(static_cast<char>(' ' + shared));
+  text_.add(text.substr(shared));
+  text_.add(end_of_text);
+}
+
 void ReceiptText::add_texts(ReceiptName name, std::span<const std::string> texts) {
   text_.add(name.character());
   text_.add('[');
   std::string_view before;
-  for (const std::string_view text : texts) {
-    const auto shared = shared_by(before, text);
-    if (shared > 1 && is_printable(text)) {
-      text_.add('<');
-      text_.add(static_cast<char>(' ' + shared));
-      text_.add(text.substr(shared));
-      text_.add(end_of_text);
-    } else {
-      append(text);
-    }
-    before = text;
+  for (const std::string_view text : texts) append_behind(std::exchange(before, text), text);
+  text_.add(']');
+}
+
+void ReceiptText::add_lines(ReceiptName name, std::string_view lines) {
+  text_.add(name.character());
+  text_.add('[');
+  std::string_view before;
+  while (!lines.empty()) {
+    const auto line = lines.substr(0, lines.find('\n'));
+    append_behind(std::exchange(before, line), line);
+    lines.remove_prefix(line.size() + 1);
   }
   text_.add(']');
 }

@@ -97,6 +97,8 @@ class ReceiptText {
     append_json(json);
   }
   void add_texts(ReceiptName name, std::span<const std::string> texts);
+  // The lines as texts. Each ends with a line feed.
+  void add_lines(ReceiptName name, std::string_view lines);
   // Members that another ReceiptText wrote.
   void add_members(std::string_view members) { text_.add(members); }
   // An element of a list.
@@ -132,6 +134,8 @@ class ReceiptText {
     return {text_, begin, end};
   }
   void append(std::string_view value);
+  // The text as an element of a list, of which `before` is the last one.
+  void append_behind(std::string_view before, std::string_view text);
   void append_json(std::string_view json);
 
   std::optional<TextWriter> own_;  // of a step

@@ -104,7 +104,7 @@ TEST(SplitNode, StoresAndNotesItsBranchAndGoesOn) {
       "context.way}\n- say: \"{{context.way}}\"\n");
   const auto effects = talk.say("x");
   EXPECT_EQ(texts(effects), (Texts{"the rest"}));
-  EXPECT_EQ(effects->notes.nodes, (Texts{"nodes[0]", "nodes[1]"}));
+  EXPECT_EQ(effects->notes.nodes, "nodes[0]\nnodes[1]\n");
   EXPECT_EQ(effects->notes.branches, (Texts{"nodes[0] = the rest"}));
   EXPECT_EQ(effects->notes.nodes_run, 2U);
 }
@@ -126,7 +126,7 @@ TEST(SplitNode, NotesItsBranchWithTheNameOfAnEnteredFlow) {
   talk.library.flows["Sub"] = {
       named_flow("Sub", "  - split: [{name: a, share: 0}, {name: b, share: 100}]")};
   const auto effects = talk.say("x");
-  EXPECT_EQ(effects->notes.nodes, (Texts{"nodes[0]", "Sub: nodes[0]"}));
+  EXPECT_EQ(effects->notes.nodes, "nodes[0]\nSub: nodes[0]\n");
   EXPECT_EQ(effects->notes.branches, (Texts{"Sub: nodes[0] = b"}));
 }
 
@@ -138,7 +138,8 @@ TEST(SplitNode, NotesItsBranchesBehindManyNodesEachOnce) {
                     "- addToContext: {n: \"{{(context.n || 0) + 1}}\"}\n"
                     "- if: context.n < 3\n  then: [{goTo: way}]\n");
   const auto effects = talk.say("x");
-  EXPECT_EQ(effects->notes.nodes.size(), model::TurnNotes::most_nodes);
+  EXPECT_EQ(std::ranges::count(effects->notes.nodes, '\n'), model::TurnNotes::most_nodes);
+  EXPECT_TRUE(effects->notes.nodes.ends_with("\nnodes[52]\n")) << "where the Turn has ended";
   EXPECT_EQ(effects->notes.branches, (Texts{"way = b"}));
 }
 
