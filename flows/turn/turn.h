@@ -228,8 +228,8 @@ class Turn {
   }
   // `input`, for Nodes that change it.
   [[nodiscard]] nlohmann::json& input_object();
-  // Makes the member of `input` with this name as the Turn's input has it, or all members if the
-  // name is empty. Members that are there stay.
+  // Makes the member of `input` with this name, or all members if the name is empty. Members that
+  // are there stay.
   void complete_input(std::string_view name = {});
 
   // Says something to the user. `data` is null when there is none.

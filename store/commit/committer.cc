@@ -293,7 +293,7 @@ void Committer::Impl::push(Item item) {
   const bool hurries = !std::holds_alternative<MarkItem>(item);
   waiting.push_back(std::move(item));
   const bool first = waiting.size() == 1;
-  const bool ends_wait = !hurried && (hurries || waiting.size() == settings.max_batch);
+  const bool ends_wait = waiting.size() == settings.max_batch || (hurries && !hurried);
   hurried = hurried || ends_wait;
   lock.unlock();
   if (first || ends_wait) filled.notify_one();
@@ -307,7 +307,8 @@ bool Committer::Impl::wait_for_batch(std::vector<Item>& batch) {
   filled.wait_for(lock, settings.mark_wait, [this] { return hurried || stopping; });
   constexpr std::size_t several = 4;
   if (gated && last_commits >= several) {
-    filled.wait_for(lock, settings.commit_wait, [this] { return stopping; });
+    filled.wait_for(lock, settings.commit_wait,
+                    [this] { return stopping || waiting.size() >= settings.max_batch; });
   }
   const std::size_t count = std::min(waiting.size(), settings.max_batch);
   for (std::size_t i = 0; i < count; ++i) {

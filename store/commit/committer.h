@@ -246,8 +246,8 @@ struct CommitterSettings {
   std::chrono::milliseconds min_backoff{10};  // between tries while the disk or database fails
   std::chrono::milliseconds max_backoff{1000};
   std::chrono::milliseconds mark_wait{20};  // the longest wait of a mark for a commit or write
-  // With PostgreSQL, the wait for further commits if the last transaction had several, so that a
-  // transaction's statements serve more of them.
+  // With PostgreSQL, the wait of a transaction for further commits if the last one had several. Its
+  // statements then serve more of them. A full batch does not wait.
   std::chrono::milliseconds commit_wait{2};
   // Must outlive the Committer. Null: the constructor's `clock`.
   const model::Clock* timer_clock = nullptr;
@@ -263,10 +263,10 @@ struct CommitterSettings {
 
 // Group commit. One thread writes all waiting commits, writes and marks in one transaction, commits
 // it, and then calls back in the order of submission. Marks wait for a commit or write, up to
-// `mark_wait`, so that they take no transaction of their own while there are others. With
-// PostgreSQL commits wait for each other under load (`commit_wait`). Kept by:
-// PostgresTest.CommitsWaitForOthersIfTheLastTransactionHadSeveral.
+// `mark_wait`, so that they take no transaction of their own while there are others.
 //
+// - With PostgreSQL a transaction waits for further commits under load (`commit_wait`).
+//   Kept by: PostgresTest.CommitsWaitForOthersIfTheLastTransactionHadSeveral.
 // - A store failure (disk full, locked, I/O error) never counts as an attempt: the batch is rolled
 //   back, `healthy()` turns false, and the same batch is tried again until it works or the
 //   Committer stops. Kept by: FailureTest.FullDiskHealsAndLosesNothing.

@@ -191,7 +191,7 @@ void ReceiptText::add_lines(ReceiptName name, std::string_view lines) {
   while (!lines.empty()) {
     const auto line = lines.substr(0, lines.find('\n'));
     append_behind(std::exchange(before, line), line);
-    lines.remove_prefix(line.size() + 1);
+    lines.remove_prefix(std::min(line.size() + 1, lines.size()));
   }
   text_.add(']');
 }

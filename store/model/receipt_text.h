@@ -97,7 +97,7 @@ class ReceiptText {
     append_json(json);
   }
   void add_texts(ReceiptName name, std::span<const std::string> texts);
-  // The lines as texts. Each ends with a line feed.
+  // The lines as texts, without their line feeds.
   void add_lines(ReceiptName name, std::string_view lines);
   // Members that another ReceiptText wrote.
   void add_members(std::string_view members) { text_.add(members); }

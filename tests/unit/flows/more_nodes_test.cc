@@ -76,6 +76,12 @@ TEST(ThinkNode, StartsAgainWithAnotherText) {
       "- if: input.text == \"help\"\n  then: [{say: \"{{input.data.n}}\"}, {stop: true}]\n"
       "- think: {text: help, data: {n: 1}}");
   EXPECT_EQ(texts(talk.say("x")), (Texts{"1"}));
+  Conversation unread(  // no Node reads a member of the first input
+      "- if: context.again\n"
+      "  then: [{say: \"{{JSON.stringify([input.type, input.text, input.data])}}\"}, {stop: "
+      "true}]\n"
+      "- addToContext: {again: true}\n- think: {text: help, data: {n: 1}}");
+  EXPECT_EQ(texts(unread.say("x")), (Texts{R"(["text","help",{"n":1}])"}));
   Conversation endless("- think: again");
   EXPECT_EQ(endless.say("x").error().code, model::Errc::too_large);
 }

@@ -2,6 +2,7 @@
 #include "store/sql/postgres.h"
 
 #include <condition_variable>
+#include <functional>
 #include <future>
 #include <latch>
 #include <map>
@@ -240,22 +241,28 @@ TEST_F(PostgresTest, CommitsWaitForOthersIfTheLastTransactionHadSeveral) {
   auto database = Database::open(place_.database());
   ASSERT_TRUE(database);
   // The wait is longer than a test takes.
-  Committer committer(**database, clock_, {.commit_wait = std::chrono::hours(1)});
-  std::latch first(4);
-  const auto submit = [&](int user) {
-    committer.submit(turn(key_of("user" + std::to_string(user)), 0, user),
-                     [&, user](Outcome outcome, const auto&) {
-                       EXPECT_EQ(outcome, Outcome::committed);
-                       if (user < 4) first.count_down();
-                     });
+  Committer committer(**database, clock_, {.max_batch = 20, .commit_wait = std::chrono::hours(1)});
+  int users = 0;
+  const auto submit = [&](int commits, const std::function<void()>& then) {
+    for (int i = 0; i < commits; ++i, ++users) {
+      committer.submit(turn(key_of("user" + std::to_string(users)), 0, users),
+                       [then](Outcome outcome, const auto&) {
+                         EXPECT_EQ(outcome, Outcome::committed);
+                         then();
+                       });
+    }
   };
-  for (int user = 0; user < 4; ++user) submit(user);
+  std::latch several(4);
+  submit(4, [&] { several.count_down(); });
   committer.start();
-  first.wait();
-  for (int user = 4; user < 24; ++user) submit(user);
+  several.wait();
+  std::latch full(20);  // such a batch waits for no others
+  submit(20, [&] { full.count_down(); });
+  full.wait();
+  submit(19, [] {});
   committer.stop();  // ends the wait
-  EXPECT_EQ(committer.commits(), 24U);
-  EXPECT_EQ(committer.transactions(), 2U);
+  EXPECT_EQ(committer.commits(), 43U);
+  EXPECT_EQ(committer.transactions(), 3U);
 }
 
 TEST_F(PostgresTest, ManyTurnsCostAFewRoundTripsAndStatements) {
