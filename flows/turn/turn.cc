@@ -177,8 +177,10 @@ void Turn::note_node() {
   constexpr std::size_t usual_bytes = 256;
   auto& notes = effects_.notes;
   if (notes.nodes.empty()) notes.nodes.reserve(usual_bytes);
-  if (notes.nodes_run > model::TurnNotes::most_nodes) notes.nodes.resize(last_noted_);
-  last_noted_ = notes.nodes.size();
+  if (notes.nodes_run > model::TurnNotes::most_nodes) {
+    notes.nodes.pop_back();  // the last line feed
+    notes.nodes.resize(notes.nodes.rfind('\n') + 1);
+  }
   append_here(notes.nodes);
   notes.nodes += '\n';
 }

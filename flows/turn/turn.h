@@ -386,7 +386,6 @@ class Turn {
   model::Execution execution_;
   nlohmann::json input_object_;
   bool input_is_complete_ = false;  // it has all members that `complete_input` makes
-  std::size_t last_noted_ = 0;      // where the last Node begins in the notes' Nodes
   struct Filled {
     std::size_t hits = 0;
     std::size_t bytes = 0;

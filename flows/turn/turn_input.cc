@@ -1,5 +1,4 @@
-// What a Turn shows as `input`: the event's members, and the slots that its lexicons find in the
-// text.
+// Makes `input` of a Turn. Its members come from the event. Lexicons find its slots in the text.
 #include <algorithm>
 #include <set>
 #include <utility>
