@@ -330,6 +330,7 @@ class Turn {
   static constexpr std::size_t json_bytes_a_step = 16;
 
   [[nodiscard]] nlohmann::json event_data() const;
+  [[nodiscard]] nlohmann::json& input_slots();
   [[nodiscard]] std::string_view state_name() const {
     return state_.empty() ? std::string_view(default_state) : state_;
   }

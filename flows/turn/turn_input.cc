@@ -131,6 +131,11 @@ const std::string& Turn::input_text() const {
   return input_is_complete_ || !said ? none : *said;
 }
 
+nlohmann::json& Turn::input_slots() {
+  complete_input("slots");
+  return input_object_["slots"];
+}
+
 void Turn::set_input_error(std::string_view code, std::string_view message, int status) {
   input_object_["error"] = {{"code", code}, {"message", message}, {"status", status}};
 }
@@ -178,8 +183,7 @@ Result<void> Turn::find_slots(const std::vector<const Flow*>& flows) {
   if (input_text().empty() || input_.library == nullptr) return {};
   const auto lexicons_to_search = lexicons_of(flows);
   if (lexicons_to_search.empty()) return {};
-  complete_input("slots");
-  const auto known = lexicons_of_hits(input_object_["slots"]);
+  const auto known = lexicons_of_hits(input_slots());
   std::vector<std::shared_ptr<const lexicon::Lexicon>> held;
   std::vector<const lexicon::Lexicon*> lexicons;
   std::set<const lexicon::Lexicon*> firsts;  // of the first Flow
@@ -205,7 +209,7 @@ Result<void> Turn::find_slots(const std::vector<const Flow*>& flows) {
     const std::size_t size = lexicon_hit_size(hit, input_.limits.slot_bytes);
     if (!budget_.step(size / json_bytes_a_step)) break;
     for (const auto& slot : hit.slots()) {
-      if (takes_hit(slot.size() + size)) put_hit(input_object_["slots"], slot, to_json(hit));
+      if (takes_hit(slot.size() + size)) put_hit(input_slots(), slot, to_json(hit));
     }
   }
   return {};
@@ -214,8 +218,7 @@ Result<void> Turn::find_slots(const std::vector<const Flow*>& flows) {
 bool Turn::takes_hit(std::size_t bytes) {
   const Limits& limits = input_.limits;
   if (!slots_filled_) {
-    complete_input("slots");
-    const auto& slots = input_object_["slots"];
+    const auto& slots = input_slots();
     slots_filled_ = Filled{};
     for (const auto& hits : slots) slots_filled_->hits += hits.size();
     slots_filled_->bytes = measure(slots, limits.slot_bytes);
@@ -236,7 +239,7 @@ bool Turn::takes_hit(std::size_t bytes) {
 
 void Turn::add_slot(const std::string& slot, nlohmann::json hit) {
   if (takes_hit(slot.size() + model::json_size(hit, input_.limits.slot_bytes))) {
-    put_hit(input_object_["slots"], slot, std::move(hit));
+    put_hit(input_slots(), slot, std::move(hit));
   }
 }
 
